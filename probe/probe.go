@@ -1,0 +1,55 @@
+// Package probe checks one literal address at a time and judges nothing: a Check goes in, a Result comes out.
+package probe
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Kind of a check.
+type Kind string
+
+// The kinds. HTTP: one GET, no redirect followed, body read to 64 KiB. TLS: handshake without verification of trust,
+// the chain's names are reported. TCP: connect. UDP and SCTP have none: they are Inconclusive (NoReplyProtocol).
+const (
+	TCP  Kind = "TCP"
+	TLS  Kind = "TLS"
+	HTTP Kind = "HTTP"
+	UDP  Kind = "UDP"
+	SCTP Kind = "SCTP"
+)
+
+// Check is one look at one literal address, one family, one port. Host, SNI and Path are validated by the caller's side.
+type Check struct {
+	Address netip.Addr
+	Port    uint16
+	Kind    Kind
+	Host    string
+	Path    string
+	Timeout time.Duration
+}
+
+// Outcome of a check.
+type Outcome string
+
+// The outcomes. Inconclusive is never success.
+const (
+	Good         Outcome = "Good"
+	Failed       Outcome = "Failed"
+	Inconclusive Outcome = "Inconclusive"
+)
+
+// Result of a check.
+type Result struct {
+	Check   Check
+	Outcome Outcome
+	// Detail is one sentence: the status, the error.
+	Detail string
+	Took   time.Duration
+}
+
+// Port runs checks. Implementations: Dialer and the embedded world.
+type Port interface {
+	Probe(ctx context.Context, c Check) Result
+}
