@@ -1,5 +1,9 @@
 // Package addresspool is the ledger: who may hold an address, who holds it, and which address is free. It is pure;
 // package metallb below it turns MetalLB's objects into pools and back.
+//
+// It promises that one address has one spelling (Canonical) and one claim name (ClaimName), that Admit never overlooks a
+// row or a use of the same address, and that Pick gives the same answer to the same question. It refuses to guess: a pool
+// that cannot be read, or that nobody announces, is not picked from.
 package addresspool
 
 import "net/netip"
@@ -48,7 +52,8 @@ type Use struct {
 	Address netip.Addr
 	// Object is "Kind namespace/name".
 	Object string
-	Ports  []string
+	// Ports in use ("TCP/80"); none means all of them, or that they are not known.
+	Ports []string
 }
 
 // Conflict is one reason why a claim cannot be admitted.
@@ -56,25 +61,4 @@ type Conflict struct {
 	Address netip.Addr
 	// Object that stands in the way, and the sentence that says so.
 	Object, Message string
-}
-
-// To be written by the owner of this package (signatures are the contract):
-
-// Canonical parses an address as a tenant may have written it. Leading zeros and IPv4-mapped forms are read as the
-// address they mean, with strict=false; zones, brackets, CIDRs and names are errors.
-func Canonical(text string) (addr netip.Addr, strict bool, err error) { panic("contract") }
-
-// ClaimName is the object name of the claim of a: IPv4 dotted; IPv6 canonical with "-" for ":", an edge hyphen padded with 0.
-func ClaimName(a netip.Addr) string { panic("contract") }
-
-// ParseClaimName is the inverse of ClaimName.
-func ParseClaimName(name string) (netip.Addr, error) { panic("contract") }
-
-// Admit lists what stands in the way of claim: other entry points' rows, and other objects' uses on the same ports.
-func Admit(ledger []Claim, uses []Use, claim Claim) []Conflict { panic("contract") }
-
-// Pick finds the address of the wanted family for entryPoint: the one it already claims, else the first free one in
-// the named pools, in order. The error names the pools and says why none fits.
-func Pick(pools []Pool, names []string, ledger []Claim, uses []Use, entryPoint string, is6 bool) (netip.Addr, Pool, error) {
-	panic("contract")
 }
