@@ -1,0 +1,27 @@
+// Package observe looks and never changes: it turns the cluster, the name servers, probes and observations into
+// migration.Facts. A look that fails is Unknown in the facts; an error is returned only where an object of the API that
+// the decision rests on could not be read.
+package observe
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/dnsctl"
+	"offramp.dev/probe"
+)
+
+// Ports are the ways to look at the world.
+type Ports struct {
+	// Cached serves ordinary passes; Live reads past every cache, before an action.
+	Cached, Live client.Reader
+	// Guard asks the API server, by a dry run, whether a claimed address is denied to others.
+	Guard client.Client
+	DNS   dnsctl.Port
+	Probe probe.Port
+	// Namespace of the controller: guard parameters and key Secrets.
+	Namespace string
+	// Now is the clock.
+	Now func() time.Time
+}
