@@ -66,15 +66,3 @@ type Decision struct {
 	// Again is when to look again at the latest; zero when only a change of objects matters.
 	Again time.Time
 }
-
-// To be written by the owner of this package (signatures are the contract):
-
-// Decide walks the table. It is pure: the same facts, the same decision.
-func Decide(f Facts) Decision { panic("contract") }
-
-// HashPlan is the SHA-256 (hex) of the plan's canonical JSON; EncodePlan that JSON, DecodePlan the strict inverse which
-// also verifies the hash.
-func HashPlan(p *Plan) string { panic("contract") }
-
-// Attempt is the attempt that counts: never below the record's.
-func (f Facts) Attempt() int64 { panic("contract") }
