@@ -1,0 +1,141 @@
+package rfc2136
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"offramp.dev/dnsctl"
+)
+
+// Update applies the changes, all of one zone, in one signed message at the primary, with prerequisites, and reads them
+// back. It sends once: the caller re-reads and plans before it tries again. Errors are of type *dnsctl.UpdateError.
+func (c *Client) Update(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	fail := failure{server: zone.Primary, names: joined(changes)}
+	if name, err := refuse(zone, changes); err != nil {
+		return failure{server: zone.Primary, names: name}.because(dnsctl.ClassBug, "refused before it was sent", err)
+	}
+	key, err := c.key(zone)
+	if err != nil {
+		return fail.because(dnsctl.ClassAuth, "no usable key: check the Secret that DNSZone "+zone.Object+" names", err)
+	}
+	m, err := message(zone, changes)
+	if err != nil {
+		return fail.because(dnsctl.ClassBug, "the update could not be built", err)
+	}
+	reply, err := c.send(ctx, zone.Primary, m, key)
+	return c.conclude(ctx, zone, changes, judge(m.Id, reply, err), fail)
+}
+
+func (c *Client) key(zone dnsctl.Zone) (Key, error) {
+	if c.options.Keys == nil {
+		return Key{}, fmt.Errorf("DNSZone %s has no key", zone.Object)
+	}
+	k, err := c.options.Keys(zone.Object)
+	if err != nil {
+		return Key{}, err
+	}
+	return k.normal()
+}
+
+// conclude turns a verdict into the result. Only what the primary answers afterwards is success, and after an outcome
+// that proves nothing it also is the only way to tell.
+func (c *Client) conclude(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change, v verdict, fail failure) error {
+	switch {
+	case v.done:
+		return c.verify(ctx, zone, changes, fail)
+	case v.unclear:
+		seen, err := c.compare(ctx, zone, changes, after)
+		if err == nil && seen == "" {
+			return nil
+		}
+		return fail.because(v.class, v.detail+"; "+lookedAt(seen, err), v.err)
+	case v.class == dnsctl.ClassChanged:
+		return c.explain(ctx, zone, changes, v, fail)
+	}
+	return fail.because(v.class, v.detail, v.err)
+}
+
+// verify reads back value, TTL and mark: servers answer NOERROR and change nothing under a policy, beside an alias, and
+// below a zone cut.
+func (c *Client) verify(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change, fail failure) error {
+	seen, err := c.compare(ctx, zone, changes, after)
+	switch {
+	case err != nil:
+		return fail.because(dnsctl.ClassRetry, "the server says NOERROR, but the primary could not be read back", err)
+	case seen != "":
+		return fail.because(dnsctl.ClassRetry,
+			"the server says NOERROR, but "+seen+": check update policies, a lowest TTL, views and zone cuts", nil)
+	}
+	return nil
+}
+
+// explain looks which name is not as expected. If all are, no such record exists and a wildcard answers in its place.
+func (c *Client) explain(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change, v verdict, fail failure) error {
+	seen, err := c.compare(ctx, zone, changes, before)
+	switch {
+	case err != nil:
+		return fail.because(v.class, v.detail, err)
+	case seen == "":
+		return fail.because(v.class, v.detail+"; yet the primary answers as expected: "+
+			"somebody changed it and back, or a wildcard answers for the name (then move the wildcard itself)", nil)
+	}
+	return fail.because(v.class, v.detail+"; "+seen, nil)
+}
+
+func before(c dnsctl.Change) dnsctl.Answer { return c.Before }
+
+func after(c dnsctl.Change) dnsctl.Answer { return c.After }
+
+// compare asks the primary for every name and tells the first that is not as wanted; empty if all are.
+func (c *Client) compare(
+	ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change, want func(dnsctl.Change) dnsctl.Answer,
+) (string, error) {
+	for _, change := range changes {
+		got, err := c.Query(ctx, zone, zone.Primary, change.Name)
+		if err != nil {
+			return "", err
+		}
+		w := want(change)
+		if !got.Records.Equal(w.Records) || !got.Mark.Equal(w.Mark) || got.Foreign != "" {
+			return fmt.Sprintf("%s answers %s, wanted %s", change.Name, said(got), said(w)), nil
+		}
+	}
+	return "", nil
+}
+
+// said prints records and mark.
+func said(a dnsctl.Answer) string {
+	switch {
+	case a.Foreign != "":
+		return fmt.Sprintf("%s with foreign mark %q", a.Records, a.Foreign)
+	case a.Mark.IsZero():
+		return a.Records.String() + " without mark"
+	}
+	return fmt.Sprintf("%s with mark of %s, sequence %d", a.Records, a.Mark.Owner, a.Mark.Sequence)
+}
+
+func lookedAt(seen string, err error) string {
+	if err != nil {
+		return "and the primary could not be read back: " + err.Error()
+	}
+	return "read back: " + seen
+}
+
+func joined(changes []dnsctl.Change) string {
+	names := make([]string, 0, len(changes))
+	for _, c := range changes {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// failure knows where an update went.
+type failure struct{ server, names string }
+
+func (f failure) because(class dnsctl.Class, detail string, err error) error {
+	return &dnsctl.UpdateError{Class: class, Server: f.server, Name: f.names, Detail: detail, Err: err}
+}
