@@ -8,11 +8,16 @@ type Goal string
 
 // The goals in their order; each includes the ones before it.
 const (
-	GoalReport  Goal = "Report"
-	GoalStage   Goal = "Stage"
+	// GoalReport looks and writes nothing but reports.
+	GoalReport Goal = "Report"
+	// GoalStage makes the new path, unused, beside the old one.
+	GoalStage Goal = "Stage"
+	// GoalCutOver moves the names.
 	GoalCutOver Goal = "CutOver"
+	// GoalRelease removes the field once the old path has drained.
 	GoalRelease Goal = "Release"
-	GoalForget  Goal = "Forget"
+	// GoalForget removes the snapshot once evidence says that nobody needs it.
+	GoalForget Goal = "Forget"
 )
 
 // Direction is the way the gate table is walked.
@@ -37,146 +42,89 @@ const (
 	StrategyNone         Strategy = "None"
 )
 
-// EntryPointSpec is written by humans only (the plugin writes it on their behalf). The controller creates it once with goal Report.
+// EntryPointSpec is written by humans only (the plugin writes it on their behalf). The controller creates it once with
+// goal Report.
+// +kubebuilder:validation:XValidation:rule="self.attempt >= oldSelf.attempt",messageExpression="'attempt never falls: it was ' + string(oldSelf.attempt) + '; a new try needs ' + string(oldSelf.attempt + 1)",message="attempt never falls"
+// +kubebuilder:validation:XValidation:rule="self.goal in ['Report', 'Stage'] || (has(self.approvedPlan) && self.approvedPlan.size() > 0)",messageExpression="'goal ' + self.goal + ' needs approvedPlan: read the plan with kubectl offramp plan, then approve its hash with kubectl offramp advance'",message="a goal past Stage needs approvedPlan"
 type EntryPointSpec struct {
-	// policy names the MigrationPolicy that the members opted into.
+	// policy names the MigrationPolicy that the members opted into. It never changes.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="policy is immutable: opt the Services into the other policy instead, a new entry point follows"
 	Policy string `json:"policy"`
 	// members are the Services that move together, frozen when recorded.
+	// +required
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=name
 	Members []ServiceReference `json:"members"`
 	// goal is how far to walk. Raising it past Stage needs approvedPlan.
+	// +required
 	Goal Goal `json:"goal"`
 	// direction is Forward, or Back to undo.
+	// +required
 	Direction Direction `json:"direction"`
 	// attempt re-arms a walk that was aborted, reverted or undone. It only grows.
+	// +required
+	// +kubebuilder:validation:Minimum=1
 	Attempt int64 `json:"attempt"`
 	// approvedPlan is the SHA-256 (hex) of the plan a human agreed to: status.planHash at that time.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{64})?$`
 	ApprovedPlan string `json:"approvedPlan,omitempty"`
 	// paused stops the walk where it is; it does not stop an abort.
+	// +optional
 	Paused bool `json:"paused,omitempty"`
 	// strategy overrides the choice the inventory made, within what the policy allows.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self != 'None'",message="strategy None is what the inventory finds where nothing needs to move, never a wish: leave the field out"
 	Strategy Strategy `json:"strategy,omitempty"`
 	// waivers are signed exceptions to a gate's evidence.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
 	Waivers []Waiver `json:"waivers,omitempty"`
 }
 
 // ServiceReference names one Service.
 type ServiceReference struct {
 	// namespace of the Service.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace"`
 	// name of the Service.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
 // Waiver is a signed exception: a gate may pass without its evidence, until it expires.
 type Waiver struct {
 	// gate that may pass, for example Drained.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z]*$`
 	Gate string `json:"gate"`
 	// requester signs.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Requester string `json:"requester"`
 	// reason is for the next reader.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 	// expires is when the waiver ends.
+	// +required
 	Expires metav1.Time `json:"expires"`
-}
-
-// EntryPointStatus is what the controller saw, decided and did. It is output, never memory.
-type EntryPointStatus struct {
-	// conditions: Ready, Reconciling, Stalled, RollbackAvailable, and one per gate.
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// strategy that the plan uses.
-	Strategy Strategy `json:"strategy,omitempty"`
-	// strategyReason is the sentence that says why.
-	StrategyReason string `json:"strategyReason,omitempty"`
-	// addresses are the old addresses of the members.
-	Addresses []string `json:"addresses,omitempty"`
-	// newAddresses are where the entry point is, or will be, served.
-	NewAddresses []string `json:"newAddresses,omitempty"`
-	// ports in the form TCP/80.
-	Ports []string `json:"ports,omitempty"`
-	// names that point at the old addresses and may move.
-	Names []string `json:"names,omitempty"`
-	// planHash is the SHA-256 of the plan: of the recorded one, or, before that, of the one made now.
-	PlanHash string `json:"planHash,omitempty"`
-	// record is the name of the MigrationRecord of this walk.
-	Record string `json:"record,omitempty"`
-	// attempt that is being walked.
-	Attempt int64 `json:"attempt,omitempty"`
-	// findings of the inventory about the members.
-	Findings []Finding `json:"findings,omitempty"`
-	// share of the new path in percent that DNS asks for now.
-	SharePercent int32 `json:"sharePercent"`
-	// drain is the measured use of the old path.
-	Drain *DrainStatus `json:"drain,omitempty"`
-	// next says what the walk waits for, or does next.
-	Next *NextStep `json:"next,omitempty"`
-	// notes list what the conversion loses.
-	Notes []string `json:"notes,omitempty"`
-}
-
-// Severity of a finding.
-// +kubebuilder:validation:Enum=Block;Ask;Inform;CleanUp
-type Severity string
-
-// The severities.
-const (
-	SeverityBlock   Severity = "Block"
-	SeverityAsk     Severity = "Ask"
-	SeverityInform  Severity = "Inform"
-	SeverityCleanUp Severity = "CleanUp"
-)
-
-// Finding is one thing an admin should know, with the way out.
-type Finding struct {
-	// reason is a stable code, listed in docs/reasons.md.
-	Reason string `json:"reason"`
-	// severity tells whether it blocks.
-	Severity Severity `json:"severity"`
-	// object is "Kind namespace/name" and, where it helps, the field.
-	Object string `json:"object"`
-	// message is one sentence a human can act on.
-	Message string `json:"message"`
-	// fix is the command or the change.
-	Fix string `json:"fix,omitempty"`
-}
-
-// DrainStatus sums up who still uses the old path.
-type DrainStatus struct {
-	// established connections, summed over the nodes that report.
-	Established int64 `json:"established"`
-	// quietSince is when the last new connection was seen, if all nodes report.
-	QuietSince *metav1.Time `json:"quietSince,omitempty"`
-	// unknown says why the sum is not the whole, if it is not.
-	Unknown string `json:"unknown,omitempty"`
-}
-
-// NextStep says what comes next and when to look again.
-type NextStep struct {
-	// gate that is not met yet.
-	Gate string `json:"gate"`
-	// reason is the gate's reason code.
-	Reason string `json:"reason"`
-	// message for a human.
-	Message string `json:"message"`
-	// at is when the walk looks again, if it waits for time to pass.
-	At *metav1.Time `json:"at,omitempty"`
-}
-
-// EntryPoint is the unit that moves.
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=ep
-type EntryPoint struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   EntryPointSpec   `json:"spec"`
-	Status EntryPointStatus `json:"status,omitempty"`
-}
-
-// EntryPointList is a list of EntryPoints.
-// +kubebuilder:object:root=true
-type EntryPointList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []EntryPoint `json:"items"`
 }

@@ -8,12 +8,15 @@ type ObservationSource string
 
 // The sources.
 const (
-	SourceNode     ObservationSource = "Node"
+	// SourceNode is the agent of one node; the object has the node's name.
+	SourceNode ObservationSource = "Node"
+	// SourceExternal is a prober outside the cluster.
 	SourceExternal ObservationSource = "External"
+	// SourceImported is somebody else's measurement, for datapaths the agent cannot see.
 	SourceImported ObservationSource = "Imported"
 )
 
-// Signal is one of the three things a node can measure about a tuple (design: drain).
+// Signal is one of the three things a node can measure about an address, port and protocol.
 // +kubebuilder:validation:Enum=Counters;Entries;Events
 type Signal string
 
@@ -37,71 +40,133 @@ const (
 )
 
 // ObservationStatus is what one source saw, with its coverage and gaps.
+// +kubebuilder:validation:XValidation:rule="self.source != 'Node' || (has(self.node) && self.node.size() > 0)",message="source Node needs node: the name of the node that was observed"
 type ObservationStatus struct {
 	// source of what follows.
+	// +required
 	Source ObservationSource `json:"source"`
 	// node it speaks of, for source Node.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 	// reportedAt is when the source last wrote; older than staleAfterSeconds means unknown.
+	// +required
 	ReportedAt metav1.Time `json:"reportedAt"`
 	// staleAfterSeconds is how long the report may be believed.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
 	StaleAfterSeconds int32 `json:"staleAfterSeconds"`
 	// coverageSince is since when the source has looked without a gap.
+	// +required
 	CoverageSince metav1.Time `json:"coverageSince"`
 	// watched is the SHA-256 of the sorted list of watched tuples, so that an absent row means zero and not "not looked".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{64})?$`
 	Watched string `json:"watched,omitempty"`
 	// signals that the source can measure on this node.
+	// +optional
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
 	Signals []Signal `json:"signals,omitempty"`
 	// proxyMode of the node.
+	// +optional
 	ProxyMode ProxyMode `json:"proxyMode,omitempty"`
 	// bootID of the node; a change is a gap.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=128
 	BootID string `json:"bootID,omitempty"`
 	// traffic holds one row for each watched tuple that was ever used since coverageSince.
+	// +optional
+	// +kubebuilder:validation:MaxItems=500
+	// +listType=atomic
 	Traffic []TupleTraffic `json:"traffic,omitempty"`
 	// overflow is set when there were more rows than fit: what is absent is unknown.
+	// +optional
 	Overflow bool `json:"overflow,omitempty"`
 	// probes are results of an external prober.
+	// +optional
+	// +kubebuilder:validation:MaxItems=200
+	// +listType=atomic
 	Probes []ProbeReport `json:"probes,omitempty"`
 }
 
 // TupleTraffic is the use of one address, port and protocol on one node.
 type TupleTraffic struct {
 	// address in canonical form.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
 	Address string `json:"address"`
 	// port number.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 	// protocol: TCP, UDP or SCTP.
+	// +required
+	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
 	Protocol string `json:"protocol"`
 	// established connections now.
+	// +required
+	// +kubebuilder:validation:Minimum=0
 	Established int64 `json:"established"`
 	// lastNew is when the last new, replied connection began (UDP: the last packet).
+	// +optional
 	LastNew *metav1.Time `json:"lastNew,omitempty"`
 }
 
 // ProbeReport is one check by an external prober.
 type ProbeReport struct {
 	// address that was checked.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
 	Address string `json:"address"`
 	// port that was checked.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 	// protocol: TCP, UDP or SCTP.
+	// +required
+	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
 	Protocol string `json:"protocol"`
 	// at is when.
+	// +required
 	At metav1.Time `json:"at"`
 	// outcome: Good, Failed or Inconclusive.
+	// +required
+	// +kubebuilder:validation:Enum=Good;Failed;Inconclusive
 	Outcome string `json:"outcome"`
 	// message for a human.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// Observation is what one source saw. It has no spec: only its source writes it.
+// Observation is what one source saw. It has no spec: only its source writes it. A node's agent writes the object that
+// has the node's name, and no other.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=obs
+// +kubebuilder:resource:scope=Cluster,shortName=obs,categories=offramp
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.source`
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.proxyMode`
+// +kubebuilder:printcolumn:name="Signals",type=string,JSONPath=`.status.signals`
+// +kubebuilder:printcolumn:name="Reported",type=date,JSONPath=`.status.reportedAt`
+// +kubebuilder:printcolumn:name="Covered",type=date,JSONPath=`.status.coverageSince`
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.source) || self.status.source != 'Node' || (has(self.status.node) && self.status.node == self.metadata.name)",message="an observation of source Node has the name of the node it speaks of"
 type Observation struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// status is what was seen. Create the object first, then write its status.
+	// +optional
 	Status ObservationStatus `json:"status,omitempty"`
 }
 

@@ -3,32 +3,69 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // MigrationPolicySpec says what tenants may opt into. Absent numbers mean the documented default, never zero.
+// +kubebuilder:validation:XValidation:rule="!has(self.strategies) || !('Gateway' in self.strategies) || has(self.gateway)",message="strategies names Gateway: say in gateway which GatewayClass and namespace to use"
 type MigrationPolicySpec struct {
 	// namespaces whose Services may opt in.
+	// +required
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +listType=set
 	Namespaces []string `json:"namespaces"`
 	// strategies that are allowed; empty means all.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
 	Strategies []Strategy `json:"strategies,omitempty"`
 	// gateway is needed for the strategy Gateway.
+	// +optional
 	Gateway *GatewaySettings `json:"gateway,omitempty"`
 	// pools are names of MetalLB IPAddressPools that new addresses may come from.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
 	Pools []string `json:"pools,omitempty"`
 	// zones are names of DNSZones.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
 	Zones []string `json:"zones,omitempty"`
 	// dns holds TTLs and share steps.
+	// +optional
 	DNS DNSSettings `json:"dns,omitempty"`
 	// probes that prove the new path.
+	// +optional
 	Probes ProbeSettings `json:"probes,omitempty"`
 	// drain holds the windows of the old path.
+	// +optional
 	Drain DrainSettings `json:"drain,omitempty"`
 	// soakSeconds is how long the new path must stay good after release. Default 600.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2592000
 	SoakSeconds *int32 `json:"soakSeconds,omitempty"`
 	// recheckSeconds is how often a finished walk in retention looks again. Default 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=604800
 	RecheckSeconds *int32 `json:"recheckSeconds,omitempty"`
 	// onFailure says what happens when the new path fails while names serve it. Default ShiftBack.
+	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
 	// autoAdvance lets entry points walk this far without a goal written by a human: Stage or CutOver.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == 'Stage' || self == 'CutOver'",message="autoAdvance may be Stage or CutOver: release and forget stay a human's decision"
 	AutoAdvance Goal `json:"autoAdvance,omitempty"`
 	// freezeWindows are times in which no walk takes a step forward.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
 	FreezeWindows []FreezeWindow `json:"freezeWindows,omitempty"`
 }
 
@@ -46,36 +83,65 @@ const (
 // +kubebuilder:validation:Enum=Annotation;StaticService
 type BindingProfile string
 
-// The binding profiles. Annotation: the generated Service takes infrastructure annotations. StaticService: an
-// admin's Service carries the address, the implementation merges all Gateways onto it.
+// The binding profiles.
 const (
-	BindingAnnotation    BindingProfile = "Annotation"
+	// BindingAnnotation: the generated Service takes infrastructure annotations.
+	BindingAnnotation BindingProfile = "Annotation"
+	// BindingStaticService: an admin's Service carries the address, the implementation merges all Gateways onto it.
 	BindingStaticService BindingProfile = "StaticService"
 )
 
 // GatewaySettings says where Gateways go.
+// +kubebuilder:validation:XValidation:rule="(has(self.profile) && self.profile == 'StaticService') == has(self.staticService)",message="staticService goes with profile StaticService: set both or neither"
 type GatewaySettings struct {
 	// className is the GatewayClass.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className"`
 	// namespace of the admin-owned Gateways.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace"`
 	// profile overrides what is known about the class's controller.
+	// +optional
 	Profile BindingProfile `json:"profile,omitempty"`
 	// staticService is the implementation's Service in profile StaticService.
+	// +optional
 	StaticService *ServiceReference `json:"staticService,omitempty"`
 	// httpPorts are Service ports, by number, that speak HTTP though no appProtocol says so.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=65535
+	// +listType=set
 	HTTPPorts []int32 `json:"httpPorts,omitempty"`
 	// tcpRoutes asks for TCPRoutes where a LoadBalancer would be chosen.
+	// +optional
 	TCPRoutes bool `json:"tcpRoutes,omitempty"`
 }
 
 // DNSSettings holds TTLs and share steps.
 type DNSSettings struct {
 	// lowTTLSeconds during the walk. Default 30.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
 	LowTTLSeconds *int32 `json:"lowTTLSeconds,omitempty"`
 	// sharePercents are the steps of the shift: 50 and 100, ending in 100. Default [50, 100].
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=50;100
+	// +listType=set
+	// +kubebuilder:validation:XValidation:rule="self.isSorted() && self.exists(s, s == 100)",message="sharePercents must grow and end with 100: [100] or [50, 100]"
 	SharePercents []int32 `json:"sharePercents,omitempty"`
 	// soakSeconds between two steps. Default 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
 	SoakSeconds *int32 `json:"soakSeconds,omitempty"`
 }
 
@@ -94,14 +160,29 @@ const (
 // ProbeSettings say what a good path is.
 type ProbeSettings struct {
 	// rounds that must be good in a row. Default 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	Rounds *int32 `json:"rounds,omitempty"`
 	// intervalSeconds between two rounds. Default 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
 	IntervalSeconds *int32 `json:"intervalSeconds,omitempty"`
 	// timeoutSeconds of one check. Default 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 	// httpPath that HTTP checks ask for. Default /.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^(/[!-~]*)?$`
 	HTTPPath string `json:"httpPath,omitempty"`
 	// vantages that must have looked. Default [Pod].
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
 	Vantages []Vantage `json:"vantages,omitempty"`
 }
 
@@ -111,49 +192,83 @@ type Attraction string
 
 // The attractions.
 const (
-	AttractionStatic    Attraction = "Static"
+	// AttractionStatic: a router's static route.
+	AttractionStatic Attraction = "Static"
+	// AttractionInterface: the address lies on a node's interface.
 	AttractionInterface Attraction = "Interface"
+	// AttractionAnnouncer: something announces the route because of the field.
 	AttractionAnnouncer Attraction = "Announcer"
-	AttractionUnknown   Attraction = "Unknown"
+	// AttractionUnknown: nobody said.
+	AttractionUnknown Attraction = "Unknown"
 )
 
 // DrainSettings say when the old path counts as unused.
 type DrainSettings struct {
 	// windowSeconds without a new connection. Default 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2592000
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 	// maxConnectionLifetimeSeconds is the declared longest life of a connection. Absent: wait for zero.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2592000
 	MaxConnectionLifetimeSeconds *int32 `json:"maxConnectionLifetimeSeconds,omitempty"`
 	// attraction of the old addresses, where the admin knows it. Default Unknown.
+	// +optional
 	Attraction Attraction `json:"attraction,omitempty"`
 }
 
 // FreezeWindow is a time in which nothing moves forward.
+// +kubebuilder:validation:XValidation:rule="self.start < self.end",message="end must be after start"
 type FreezeWindow struct {
 	// start of the freeze.
+	// +required
 	Start metav1.Time `json:"start"`
 	// end of the freeze.
+	// +required
 	End metav1.Time `json:"end"`
 	// reason is shown while it holds.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 }
 
 // MigrationPolicyStatus says whether the policy can be used.
 type MigrationPolicyStatus struct {
 	// conditions: Ready says that class, pools and zones exist.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// entryPoints that use this policy.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
 	EntryPoints int32 `json:"entryPoints,omitempty"`
 }
 
 // MigrationPolicy says what tenants may opt into.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=migpol
+// +kubebuilder:resource:scope=Cluster,shortName=migpol,categories=offramp
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.gateway.className`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.spec.pools`
+// +kubebuilder:printcolumn:name="Zones",type=string,JSONPath=`.spec.zones`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="EntryPoints",type=integer,JSONPath=`.status.entryPoints`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MigrationPolicy struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   MigrationPolicySpec   `json:"spec"`
+	// spec says what is allowed, and how fast.
+	// +required
+	Spec MigrationPolicySpec `json:"spec"`
+	// status says whether the policy can be used.
+	// +optional
 	Status MigrationPolicyStatus `json:"status,omitempty"`
 }
 

@@ -1,0 +1,97 @@
+# Offramp. `make help` lists what there is.
+SHELL := /usr/bin/env bash -o pipefail
+.SHELLFLAGS := -ec
+
+IMAGE ?= ghcr.io/offramp-dev/offramp
+VERSION ?= 0.1.0
+GOARCH ?= $(shell go env GOARCH)
+
+.DEFAULT_GOAL := help
+
+##@ General
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Write
+
+.PHONY: generate
+generate: ## Write deepcopy, CRDs and the generated parts of docs.
+	hack/generate.sh
+
+.PHONY: manifests
+manifests: generate ## Render config/default to dist/offramp.yaml.
+	@mkdir -p dist
+	hack/render.sh > dist/offramp.yaml
+	@echo "dist/offramp.yaml: $$(grep -c '^kind:' dist/offramp.yaml) objects"
+
+.PHONY: docs
+docs: ## Write the generated parts of docs.
+	go run ./hack/gendocs
+
+.PHONY: fmt
+fmt: ## Format the Go files.
+	find . -name '*.go' -not -name 'zz_generated*' -not -path './bin/*' | xargs "$$(hack/tool.sh gofumpt)" -w
+
+##@ Check
+
+.PHONY: lint
+lint: ## Run golangci-lint, pinned and built from source.
+	hack/lint.sh
+
+.PHONY: verify
+verify: ## Regenerate everything; fail if anything was out of date.
+	hack/verify.sh
+
+.PHONY: test
+test: ## Run every ring that needs no cluster, cheap ones first.
+	hack/test.sh
+
+.PHONY: test-unit
+test-unit: ## Unit tests, golden pairs and fuzz seeds, with the race detector; the CEL of guard and CRDs.
+	hack/test.sh unit guard
+
+.PHONY: test-walk
+test-walk: ## The random walk of the gate table (OFFRAMP_WALK_RUNS, default 20000).
+	hack/test.sh walk
+
+.PHONY: test-fuzz-seeds
+test-fuzz-seeds: ## The seeds of all fuzz targets.
+	hack/test.sh fuzz-seeds
+
+.PHONY: test-sim
+test-sim: ## Whole migrations in the embedded world.
+	hack/test.sh sim
+
+.PHONY: test-api
+test-api: ## A real kube-apiserver, etcd and BIND 9 (built and cached where they cannot be downloaded).
+	hack/test.sh api
+
+.PHONY: bench
+bench: ## Run the benchmarks once each.
+	go test -run '^$$' -bench . -benchmem ./...
+
+##@ Build
+
+.PHONY: build
+build: ## Build the three programs to bin/.
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: demo
+demo: ## Rehearse the bundled cluster in the embedded world: no network, no root, no Docker.
+	@mkdir -p bin
+	@CGO_ENABLED=0 go build -trimpath -o bin/kubectl-offramp ./cmd/kubectl-offramp
+	@bin/kubectl-offramp rehearse --demo
+
+.PHONY: images
+images: ## Build the one image with the three programs (needs Docker).
+	@docker version >/dev/null 2>&1 || { echo "make images: no Docker daemon answers: install and start Docker, or run make build for the programs alone" >&2; exit 1; }
+	@mkdir -p bin/image
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '-s -w' -o bin/image/ ./cmd/...
+	docker build --target prebuilt -t $(IMAGE):$(VERSION) .
+
+.PHONY: clean
+clean: ## Remove what was built here (the cache of tools and servers stays).
+	rm -rf bin dist

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# test.sh [RING...]: runs the rings, cheap ones first (default: all), and prints a line for each. The last line is
+# "N passed, N failed". A skipped test and a ring without tests are failures: a check that did not run checks nothing.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+[ $# -gt 0 ] || set -- unit guard walk sim lint verify api
+mkdir -p bin
+go build -o bin/ringsum ./hack/ringsum
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+
+packages() { go list ./... | grep -v -e '/e2e' -e '/sim$' -e '/sim/'; }
+ring() { bin/ringsum -results "$results" "$@" || true; }
+
+for name; do
+  case $name in
+    unit) hack/need.sh gcc gcc && ring -ring unit -- go test -race -json -timeout 15m $(packages) ;;
+    fuzz-seeds) ring -ring fuzz-seeds -- go test -json -run '^Fuzz' $(packages) ;;
+    guard) ring -ring guard -- go -C guard/celtest test -json ./... ;;
+    walk) ring -ring walk -- env OFFRAMP_WALK_RUNS="${OFFRAMP_WALK_RUNS:-20000}" go test -json -count=1 -timeout 30m -run Walk ./migration ;;
+    sim) ring -ring sim -- go test -json -timeout 20m ./sim/... ;;
+    lint) ring -ring lint -command -- hack/lint.sh ;;
+    verify) ring -ring verify -command -- hack/verify.sh ;;
+    api) ring -ring api -- hack/api-ring.sh ;;
+    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, lint, verify, api" >&2; exit 1 ;;
+  esac
+done
+bin/ringsum -results "$results" -total
