@@ -1,5 +1,9 @@
 // Package gateway turns an entry point into the objects that serve it afterwards, and reads their status back. It is
-// pure. What a conversion loses is a note that names the object and the field.
+// pure: the same input gives the same output, byte for byte, and the input is never changed. What a conversion loses is
+// a note that names the object and the field; what it cannot do is a finding that names the way out.
+//
+// It refuses to write Gateway.spec.addresses: two widely used implementations turn it into Service.spec.externalIPs,
+// the very field that is to go.
 package gateway
 
 import (
@@ -22,9 +26,11 @@ type Input struct {
 	Addresses []netip.Addr
 	// Hostnames that the names of the entry point allow. HTTP and TLS listeners are made per hostname.
 	Hostnames []string
-	// Class, Settings and Profile of the Gateway; unused by other strategies.
+	// Settings and Profile of the Gateway; unused by other strategies. See ProfileFor.
 	Settings *v1alpha1.GatewaySettings
 	Profile  Profile
+	// LoadBalancerClass that MetalLB was started with (--lb-class); "" where it serves Services without a class.
+	LoadBalancerClass string
 	// TCPRouteVersion is the served version of TCPRoute, "v1" or "v1alpha2"; "" means that none is served.
 	TCPRouteVersion string
 }
@@ -39,7 +45,10 @@ type Profile struct {
 	Ports []int32 `json:"ports,omitempty"`
 	// WritesExternalIPs: spec.addresses becomes Service.spec.externalIPs; it is never set.
 	WritesExternalIPs bool `json:"writesExternalIPs,omitempty"`
-	// Routes that the implementation serves: HTTPRoute, TLSRoute, TCPRoute.
+	// PrefersDualStack: on a dual-stack cluster the generated Service gets both families, and MetalLB then refuses one
+	// pinned address.
+	PrefersDualStack bool `json:"prefersDualStack,omitempty"`
+	// Routes that the implementation serves: HTTPRoute, TLSRoute, TCPRoute. Empty: not known, read back after staging.
 	Routes []string `json:"routes,omitempty"`
 	// Source says where this was read.
 	Source string `json:"source"`
@@ -47,7 +56,8 @@ type Profile struct {
 
 // Output is what to apply, what is lost, and what stands in the way.
 type Output struct {
-	// Objects in the order in which they are applied. For Adopt: none, see package migration.
+	// Objects in the order in which they are applied. None for Adopt (see package migration), and none where a
+	// finding blocks: half a conversion is never applied.
 	Objects []*unstructured.Unstructured
 	// Notes of what is lost, each a sentence that names object and field.
 	Notes []string
@@ -55,32 +65,15 @@ type Output struct {
 	Findings []v1alpha1.Finding
 }
 
-// To be written by the owner of this package (signatures are the contract):
-
-// Convert makes the target objects. Every object carries label v1alpha1.LabelEntryPoint = Label(EntryPoint), no
-// ownerReference and none of the source's external-dns annotations.
-func Convert(in Input) Output { panic("contract") }
-
-// Label is the label value for an entry point: the name itself, or a hash where it is longer than 63.
-func Label(entryPoint string) string { panic("contract") }
-
-// Profiles are the built-in profiles by controller name.
-func Profiles() map[string]Profile { panic("contract") }
-
 // Health is what the target objects say of themselves.
 type Health struct {
 	// Programmed: every object is accepted and programmed for its current generation.
 	Programmed bool
-	// Known: false while some status has not been written yet.
+	// Known: false while some status has not been written yet and nothing definite speaks against the objects.
 	Known bool
 	// Addresses that the implementation serves on now.
 	Addresses []netip.Addr
-	// Reason is a code (Programmed, Pending, NotAccepted, AddressMismatch, WritesExternalIPs), Message one sentence.
+	// Reason is a code (Programmed, Pending, NotAccepted, AddressMismatch, ForeignClass, WritesExternalIPs), Message one
+	// sentence that names the object and the field.
 	Reason, Message string
-}
-
-// Read reads the target objects back. live holds every object found under the label plus, for binding Annotation, the
-// Service the implementation generated (label gateway.networking.k8s.io/gateway-name) and, for StaticService, that Service.
-func Read(want []*unstructured.Unstructured, live []*unstructured.Unstructured, addresses []netip.Addr) Health {
-	panic("contract")
 }
