@@ -6,6 +6,7 @@ package observe
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"offramp.dev/dnsctl"
@@ -22,6 +23,8 @@ type Ports struct {
 	Probe probe.Port
 	// Namespace of the controller: guard parameters and key Secrets.
 	Namespace string
+	// Serves tells whether the API server serves a kind; nil means none of the optional ones.
+	Serves func(schema.GroupVersionKind) bool
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"sync"
+	"time"
+
+	"offramp.dev/migration"
+	"offramp.dev/probe"
+)
+
+// Looker looks for one process. It remembers probe rounds and when it passed by, which a restart may lose: then the
+// next rounds are waited for again.
+type Looker struct {
+	Ports
+
+	mu      sync.Mutex
+	history map[string]*rounds
+}
+
+// NewLooker makes a Looker.
+func NewLooker(p Ports) *Looker { return &Looker{Ports: p, history: map[string]*rounds{}} }
+
+// rounds is the memory of one entry point.
+type rounds struct {
+	sync.Mutex
+
+	newPath, oldPath tally
+	lastPass         time.Time
+	safeUntil        time.Time
+	guardedAt        time.Time
+	guarded          migration.Seen[bool]
+	guardedSet       string
+}
+
+// tally counts the probe rounds of one path since a stamp.
+type tally struct {
+	since             time.Time
+	last              time.Time
+	samples, failures int
+	good              int
+	healthy           migration.Seen[bool]
+	detail            string
+	results           []probe.Result
+}
+
+func (l *Looker) of(name string) *rounds {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, ok := l.history[name]
+	if !ok {
+		h = &rounds{}
+		l.history[name] = h
+	}
+	return h
+}
+
+// Forget drops the memory of an entry point that is gone.
+func (l *Looker) Forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.history, name)
+}
+
+// slotGap is the longest time between two passes in which a slot's high set may stand.
+const slotGap = 10 * time.Second
+
+// slots tells whether there was no gap in our passes longer than a slot.
+func (l *Looker) slots(name string, now time.Time) bool {
+	h := l.of(name)
+	h.Lock()
+	defer h.Unlock()
+	if h.lastPass.IsZero() || now.Sub(h.lastPass) > slotGap {
+		h.safeUntil = now.Add(slotGap)
+	}
+	h.lastPass = now
+	return !now.Before(h.safeUntil)
+}

@@ -1,0 +1,180 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/dnsctl"
+	"offramp.dev/gateway"
+	"offramp.dev/migration"
+	"offramp.dev/probe"
+)
+
+// paths looks at the health of both paths: what the objects say of themselves, then probes of literal addresses.
+func (l *Looker) paths(ctx context.Context, r client.Reader, w *World, plan *migration.Plan, f *migration.Facts) error {
+	if plan == nil || !f.Record.Exists || ended(f.Record) {
+		f.New.Healthy, f.Old.Healthy = migration.Unseen[bool]("nothing is recorded"), migration.Unseen[bool]("nothing is recorded")
+		return nil
+	}
+	programmed, err := l.programmed(ctx, r, w, plan, f)
+	if err != nil {
+		return err
+	}
+	since := youngestSeen(f.Record)
+	h := l.of(w.EntryPoint.Name)
+	h.Lock()
+	defer h.Unlock()
+	if programmed.Known && programmed.Value {
+		l.round(ctx, &h.newPath, plan, since, func(c migration.Check) netip.Addr { return c.New })
+		f.New = h.newPath.path()
+	} else {
+		h.newPath = tally{since: since}
+		f.New = migration.Path{Healthy: programmed, Detail: programmed.Why}
+	}
+	if !wantOld(f) {
+		h.oldPath = tally{since: since}
+		f.Old.Healthy = migration.Unseen[bool]("the old path is not probed once names have left it: probes would be seen as traffic")
+		return nil
+	}
+	l.oldRound(ctx, h, plan, since, f)
+	return nil
+}
+
+// oldRound: the old path is the field. Where it is gone the path is known to be gone, whatever answers at the address.
+func (l *Looker) oldRound(ctx context.Context, h *rounds, plan *migration.Plan, since time.Time, f *migration.Facts) {
+	for _, x := range f.Fields {
+		if x.Missing || !x.Present {
+			f.Old = migration.Path{Healthy: migration.See(false), Detail: "Service " + x.Service + " does not carry the old address"}
+			return
+		}
+	}
+	l.round(ctx, &h.oldPath, plan, since, func(c migration.Check) netip.Addr { return c.Old })
+	f.Old = h.oldPath.path()
+}
+
+// programmed is what the target objects say of themselves.
+func (l *Looker) programmed(
+	ctx context.Context, r client.Reader, w *World, plan *migration.Plan, f *migration.Facts,
+) (migration.Seen[bool], error) {
+	if plan.Strategy == v1alpha1.StrategyAdopt {
+		return migration.Seen[bool]{Value: f.Target.Exact, Known: true, Why: f.Target.Difference}, nil
+	}
+	if !f.Target.Any {
+		return migration.Seen[bool]{Known: true, Why: first(f.Target.Difference, "the target objects do not exist")}, nil
+	}
+	want, err := plan.Targets()
+	if err != nil {
+		return migration.Seen[bool]{}, fmt.Errorf("plan of EntryPoint %s: %w", plan.EntryPoint, err)
+	}
+	live, err := l.live(ctx, r, w, want)
+	if err != nil {
+		return migration.Seen[bool]{}, err
+	}
+	health := gateway.Read(want, live, plan.NewAddresses)
+	return migration.Seen[bool]{Value: health.Programmed, Known: health.Known, Why: health.Reason + ": " + health.Message}, nil
+}
+
+// round probes once if the interval has passed since the last time.
+func (l *Looker) round(ctx context.Context, t *tally, plan *migration.Plan, since time.Time, to func(migration.Check) netip.Addr) {
+	if !t.since.Equal(since) {
+		t.since, t.samples, t.failures = since, 0, 0
+	}
+	now := l.Now()
+	if !t.last.IsZero() && now.Sub(t.last) < time.Duration(plan.Settings.ProbeInterval)*time.Second {
+		return
+	}
+	t.last, t.results = now, t.results[:0]
+	for _, c := range plan.Checks {
+		t.results = append(t.results, l.Probe.Probe(ctx, probe.Check{
+			Address: to(c), Port: uint16(c.Port), Kind: probe.Kind(c.Kind), Host: c.Host, Path: c.Path, //nolint:gosec
+			Timeout: time.Duration(plan.Settings.ProbeTimeout) * time.Second,
+		}))
+	}
+	t.count()
+}
+
+// count adds the round up: any failure fails it, nothing conclusive leaves it unknown.
+func (t *tally) count() {
+	good, failed := 0, 0
+	t.detail = ""
+	for _, r := range t.results {
+		switch r.Outcome {
+		case probe.Good:
+			good++
+		case probe.Failed:
+			failed++
+			t.detail = first(t.detail, fmt.Sprintf("%s %s:%d: %s", r.Check.Kind, r.Check.Address, r.Check.Port, r.Detail))
+		case probe.Inconclusive:
+			t.detail = first(t.detail, fmt.Sprintf("%s %s:%d: %s", r.Check.Kind, r.Check.Address, r.Check.Port, r.Detail))
+		}
+	}
+	switch {
+	case failed > 0:
+		t.healthy, t.good, t.samples, t.failures = migration.See(false), 0, t.samples+1, t.failures+1
+	case good == 0:
+		t.healthy, t.good = migration.Unseen[bool](first(t.detail, "nothing could be measured")), 0
+	default:
+		t.healthy, t.good, t.samples = migration.See(true), t.good+1, t.samples+1
+	}
+}
+
+func (t *tally) path() migration.Path {
+	return migration.Path{Healthy: t.healthy, Samples: t.samples, Failures: t.failures, Rounds: t.good, Detail: t.detail}
+}
+
+// youngestSeen is the time of the youngest Seen or Recorded stamp: since then samples count.
+func youngestSeen(r migration.Record) time.Time {
+	for i := len(r.Stamps) - 1; i >= 0; i-- {
+		if k := r.Stamps[i].Kind; k == v1alpha1.StampSeen || k == v1alpha1.StampRecorded || k == v1alpha1.StampReleased {
+			return r.Stamps[i].At
+		}
+	}
+	return time.Time{}
+}
+
+func ended(r migration.Record) bool {
+	if len(r.Stamps) == 0 {
+		return false
+	}
+	k := r.Stamps[len(r.Stamps)-1].Kind
+	return k == v1alpha1.StampUndone || k == v1alpha1.StampForgotten
+}
+
+// wantOld: the old path is probed until every name has left it, and again on the way back.
+func wantOld(f *migration.Facts) bool {
+	if f.Intent.Direction == v1alpha1.DirectionBack {
+		return true
+	}
+	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
+		s := f.Record.Stamps[i]
+		if s.Kind == v1alpha1.StampAbort {
+			return true
+		}
+		if s.Kind == v1alpha1.StampIntent {
+			return s.Step < lastShare(f)
+		}
+	}
+	return !hasStamp(f.Record, v1alpha1.StampReleased)
+}
+
+func lastShare(f *migration.Facts) dnsctl.Step {
+	p := frozen(f.Record)
+	if p == nil {
+		return 1
+	}
+	return dnsctl.Step(len(p.Settings.Percents))
+}
+
+func hasStamp(r migration.Record, k v1alpha1.StampKind) bool {
+	for _, s := range r.Stamps {
+		if s.Kind == k {
+			return true
+		}
+	}
+	return false
+}

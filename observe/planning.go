@@ -1,0 +1,298 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"offramp.dev/addresspool"
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/dnsctl"
+	"offramp.dev/gateway"
+	"offramp.dev/inventory"
+	"offramp.dev/migration"
+)
+
+// plan makes the plan of now, the inventory's word on the members, and what blocks them.
+func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
+	if w.Policy == nil {
+		f.Blockers = append(f.Blockers, policyMissing(w.EntryPoint))
+		f.LiveProblem = "the MigrationPolicy " + w.EntryPoint.Spec.Policy + " does not exist"
+		return
+	}
+	walk := walking(*f)
+	services, missing := before(w, walk.Snapshot)
+	if missing != "" {
+		f.LiveProblem = "Service " + missing + " does not exist"
+		return
+	}
+	names, findings, problem := l.planNames(ctx, w, services, walk.Snapshot)
+	w.Entry = entry(w, services, names, problem == "")
+	w.Entry.Findings = append(w.Entry.Findings, findings...)
+	if problem != "" {
+		f.LiveProblem = problem
+		f.Blockers = blocking(w.Entry.Findings)
+		return
+	}
+	in := l.planInput(ctx, w, services, names, frozen(walk))
+	live, more := migration.MakePlan(in)
+	w.Entry.Findings = append(w.Entry.Findings, more...)
+	f.Live, f.Blockers = live, blocking(w.Entry.Findings)
+	if live == nil {
+		f.LiveProblem = problemOf(more)
+	}
+}
+
+// walking is the record of the walk that is under way: an undone one is over as soon as the attempt has grown past it.
+func walking(f migration.Facts) migration.Record {
+	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
+		if s := f.Record.Stamps[i]; s.Kind == v1alpha1.StampUndone {
+			if s.Attempt < f.Attempt() {
+				return migration.Record{}
+			}
+			break
+		}
+	}
+	return f.Record
+}
+
+func policyMissing(ep *v1alpha1.EntryPoint) v1alpha1.Finding {
+	return v1alpha1.Finding{
+		Reason: inventory.ReasonPolicyMissing, Severity: v1alpha1.SeverityBlock, Object: "EntryPoint " + ep.Name + " spec.policy",
+		Message: fmt.Sprintf("The MigrationPolicy %q does not exist.", ep.Spec.Policy),
+		Fix:     "create the MigrationPolicy, or name an existing one in the annotation " + v1alpha1.AnnotationPolicy,
+	}
+}
+
+// before are the members as they were before the walk, in order; missing names the first that is gone.
+func before(w *World, s *migration.Snapshot) (services []*corev1.Service, missing string) {
+	for _, m := range w.EntryPoint.Spec.Members {
+		svc, ok := w.Services[m.Namespace+"/"+m.Name]
+		if !ok {
+			return nil, m.Namespace + "/" + m.Name
+		}
+		services = append(services, migration.Before(svc, s))
+	}
+	return services, ""
+}
+
+func blocking(findings []v1alpha1.Finding) []v1alpha1.Finding {
+	var out []v1alpha1.Finding
+	for _, f := range findings {
+		if f.Severity == v1alpha1.SeverityBlock || f.Severity == v1alpha1.SeverityAsk {
+			out = append(out, f)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		return out[i].Severity == v1alpha1.SeverityBlock && out[j].Severity != v1alpha1.SeverityBlock
+	})
+	return out
+}
+
+func problemOf(findings []v1alpha1.Finding) string {
+	if b := blocking(findings); len(b) > 0 {
+		return b[0].Message
+	}
+	return "no plan can be made"
+}
+
+// entry is the inventory's word on the members, among the Services that share an address or a name with them.
+func entry(w *World, members []*corev1.Service, names []dnsctl.Name, looked bool) inventory.EntryPoint {
+	c := inventory.Cluster{
+		Services: neighbours(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
+		Nodes: []*corev1.Node{},
+	}
+	for i := range w.nodes {
+		c.Nodes = append(c.Nodes, &w.nodes[i])
+	}
+	if looked {
+		c.Names = liveNames(names)
+	}
+	want := members[0].Namespace + "/" + members[0].Name
+	for _, e := range inventory.Take(c).EntryPoints {
+		if slices.Contains(e.Services, want) {
+			return e
+		}
+	}
+	return inventory.EntryPoint{Name: w.EntryPoint.Name, Strategy: v1alpha1.StrategyNone, Why: "no member carries the field", Verdict: inventory.CleanUp}
+}
+
+func liveNames(names []dnsctl.Name) map[string][]netip.Addr {
+	out := map[string][]netip.Addr{}
+	for _, n := range names {
+		out[n.Name] = slices.Concat(n.Snapshot.A.Addresses, n.Snapshot.AAAA.Addresses)
+	}
+	return out
+}
+
+// neighbours are the members, and every other Service that shares an address or a candidate name with one of them.
+func neighbours(w *World, members []*corev1.Service) []*corev1.Service {
+	shared := map[string]bool{}
+	mine := map[string]bool{}
+	for _, m := range members {
+		mine[m.Namespace+"/"+m.Name] = true
+		for _, k := range ties(m) {
+			shared[k] = true
+		}
+	}
+	out := slices.Clone(members)
+	for i := range w.services {
+		s := &w.services[i]
+		if mine[s.Namespace+"/"+s.Name] {
+			continue
+		}
+		if slices.ContainsFunc(ties(s), func(k string) bool { return shared[k] }) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ties are what may join two Services: addresses in canonical form, and candidate names.
+func ties(s *corev1.Service) []string {
+	var out []string
+	for _, text := range carried(s) {
+		if a, _, err := addresspool.Canonical(text); err == nil {
+			out = append(out, a.String())
+		}
+	}
+	return append(out, inventory.Candidates(s)...)
+}
+
+// carried are the addresses a Service carries, as written.
+func carried(s *corev1.Service) []string {
+	out := slices.Clone(s.Spec.ExternalIPs)
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if in.IP != "" {
+			out = append(out, in.IP)
+		}
+	}
+	return out
+}
+
+func (l *Looker) planInput(
+	ctx context.Context, w *World, services []*corev1.Service, names []dnsctl.Name, fixed *migration.Plan,
+) migration.PlanInput {
+	in := migration.PlanInput{
+		EntryPoint: w.EntryPoint, Policy: w.Policy, Services: services, Names: names, Pools: w.pools, Frozen: fixed,
+		Strategy: w.Entry.Strategy, Why: w.Entry.Why, Ledger: ledger(w.Claims), Uses: uses(w), Profile: w.profile,
+		TCPRouteVersion: l.tcpRouteVersion(),
+	}
+	if fixed != nil {
+		in.Strategy, in.Why = fixed.Strategy, fixed.Why
+	}
+	if s := w.EntryPoint.Spec.Strategy; s != "" && s != in.Strategy {
+		in.Strategy, in.Why = s, "spec.strategy of the EntryPoint asks for it"
+	}
+	if in.Strategy == v1alpha1.StrategyGateway {
+		l.readClass(ctx, w, &in)
+	}
+	return in
+}
+
+// readClass fills in what is known of the policy's GatewayClass; an unknown one is left empty and MakePlan says so.
+func (l *Looker) readClass(ctx context.Context, w *World, in *migration.PlanInput) {
+	g := w.Policy.Spec.Gateway
+	if g == nil {
+		return
+	}
+	var class gatewayv1.GatewayClass
+	if err := l.Cached.Get(ctx, keyOf("", g.ClassName), &class); err != nil {
+		return
+	}
+	in.Profile = gateway.Profiles()[string(class.Spec.ControllerName)]
+	in.Profile.ControllerName = string(class.Spec.ControllerName)
+	if g.Profile != "" {
+		in.Profile.Binding = g.Profile
+	}
+	w.profile = in.Profile
+	if g.StaticService != nil {
+		var s corev1.Service
+		if err := l.Cached.Get(ctx, keyOf(g.StaticService.Namespace, g.StaticService.Name), &s); err == nil {
+			in.StaticAddresses = ingress(&s)
+		}
+	}
+}
+
+// tcpRouteVersion is the served version of TCPRoute, v1 first.
+func (l *Looker) tcpRouteVersion() string {
+	for _, v := range []string{"v1", "v1alpha2"} {
+		if l.Serves(schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: v, Kind: "TCPRoute"}) {
+			return v
+		}
+	}
+	return ""
+}
+
+// ledger is the ledger as the pure packages know it; rows that cannot be read are left to the CRD's rules.
+func ledger(claims []v1alpha1.AddressClaim) []addresspool.Claim {
+	var out []addresspool.Claim
+	for _, c := range claims {
+		a, err := netip.ParseAddr(c.Spec.Address)
+		if err != nil {
+			continue
+		}
+		row := addresspool.Claim{Address: a, Role: addresspool.Role(c.Spec.Role), EntryPoint: c.Spec.EntryPoint}
+		for _, h := range c.Spec.Holders {
+			row.Holders = append(row.Holders, addresspool.Holder{Namespace: h.Namespace, Name: h.Name, Ports: h.Ports})
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// uses are the present uses of addresses by Services and Nodes that are not of this entry point.
+func uses(w *World) []addresspool.Use {
+	var out []addresspool.Use
+	label := gateway.Label(w.EntryPoint.Name)
+	for i := range w.services {
+		s := &w.services[i]
+		_, member := w.Services[s.Namespace+"/"+s.Name]
+		if member || s.Labels[v1alpha1.LabelEntryPoint] == label || ofGateway(w, s) {
+			continue
+		}
+		out = append(out, usesOf(s)...)
+	}
+	for i := range w.nodes {
+		for _, a := range w.nodes[i].Status.Addresses {
+			if addr, err := netip.ParseAddr(a.Address); err == nil {
+				out = append(out, addresspool.Use{Address: addr, Object: "Node " + w.nodes[i].Name})
+			}
+		}
+	}
+	return out
+}
+
+func usesOf(s *corev1.Service) []addresspool.Use {
+	var ports []string
+	for _, p := range s.Spec.Ports {
+		ports = append(ports, fmt.Sprintf("%s/%d", p.Protocol, p.Port))
+	}
+	var out []addresspool.Use
+	seen := map[netip.Addr]bool{}
+	for _, text := range carried(s) {
+		if a, _, err := addresspool.Canonical(text); err == nil && !seen[a] {
+			seen[a] = true
+			out = append(out, addresspool.Use{Address: a, Object: "Service " + s.Namespace + "/" + s.Name, Ports: ports})
+		}
+	}
+	return out
+}
+
+// ofGateway tells whether s is what an implementation generated for our Gateway, or the policy's static Service.
+func ofGateway(w *World, s *corev1.Service) bool {
+	if w.Policy == nil || w.Policy.Spec.Gateway == nil {
+		return false
+	}
+	g := w.Policy.Spec.Gateway
+	if g.StaticService != nil && g.StaticService.Namespace == s.Namespace && g.StaticService.Name == s.Name {
+		return true
+	}
+	return s.Namespace == g.Namespace && s.Labels["gateway.networking.k8s.io/gateway-name"] == gateway.GatewayName(w.EntryPoint.Name)
+}

@@ -1,0 +1,47 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/migration"
+)
+
+// traffic asks the observations who uses the two paths.
+func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *migration.Plan, f *migration.Facts) error {
+	if plan == nil || !f.Record.Exists {
+		return nil
+	}
+	var all v1alpha1.ObservationList
+	if err := l.Cached.List(ctx, &all); err != nil {
+		return fmt.Errorf("listing Observations: %w", err)
+	}
+	in := migration.TrafficInput{Now: f.Now, Watched: migration.WatchedHash(w.Claims), Settings: plan.Settings}
+	for i := range all.Items {
+		in.Observations = append(in.Observations, &all.Items[i])
+	}
+	for i := range w.nodes {
+		in.Nodes = append(in.Nodes, w.nodes[i].Name)
+	}
+	for _, m := range plan.Members {
+		in.Ports = append(in.Ports, m.Ports...)
+	}
+	in.Addresses = texts(plan.OldAddresses)
+	f.OldUse = migration.Traffic(in)
+	in.Addresses, in.ProxyGoes = texts(plan.NewAddresses), plan.Strategy == v1alpha1.StrategyGateway
+	f.NewUse = migration.Traffic(in)
+	w.Traffic = f.OldUse
+	return nil
+}
+
+func texts(addrs []netip.Addr) []string {
+	out := make([]string, 0, len(addrs))
+	for _, a := range addrs {
+		out = append(out, a.String())
+	}
+	return out
+}
