@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"encoding/json"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,43 +39,6 @@ func MakePlan(in PlanInput) (*Plan, []v1alpha1.Finding) { panic("contract") }
 
 // SettingsFrom fills the defaults in.
 func SettingsFrom(p *v1alpha1.MigrationPolicy) Settings { panic("contract") }
-
-// TakeSnapshot copies what Back restores.
-func TakeSnapshot(services []*corev1.Service, names []dnsctl.Name, now time.Time) *Snapshot { panic("contract") }
-
-// Before is svc as it was: the snapshot's touched fields laid over the live object, for planning during a walk.
-func Before(svc *corev1.Service, s *Snapshot) *corev1.Service { panic("contract") }
-
-// EncodeDocument is canonical JSON with its SHA-256; DecodeDocument is the strict inverse and verifies the hash.
-func EncodeDocument(v any) (v1alpha1.Document, error) { panic("contract") }
-
-// DecodeDocument verifies the hash and decodes into v; unknown fields are an error.
-func DecodeDocument(d v1alpha1.Document, v any) error { panic("contract") }
-
-// PatchOp is one JSON Patch operation (RFC 6902).
-type PatchOp struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// ReleasePatch removes the field and writes our mark, with tests on resourceVersion (replace) and the exact old list.
-func ReleasePatch(live *corev1.Service, record string, attempt int64) []PatchOp { panic("contract") }
-
-// RestorePatch puts externalIPs and what depends on it back, canonical spelling, and removes our mark.
-func RestorePatch(live *corev1.Service, s ServiceSnapshot) []PatchOp { panic("contract") }
-
-// AdoptPatch makes the Service type LoadBalancer of our class; AdoptStatus is the ingress to write then (merge patch of status).
-func AdoptPatch(live *corev1.Service, p *Plan) []PatchOp { panic("contract") }
-
-// AdoptStatus is the merge patch for the status subresource.
-func AdoptStatus(p *Plan) json.RawMessage { panic("contract") }
-
-// UnadoptPatch takes the Service back to the snapshot's type, with externalIPs and policies in the same patch.
-func UnadoptPatch(live *corev1.Service, s ServiceSnapshot) []PatchOp { panic("contract") }
-
-// Adopted tells how far a member is adopted: exact (class, type, ingress as in the plan), any of it, and the difference.
-func Adopted(live *corev1.Service, p *Plan) Target { panic("contract") }
 
 // Objects decodes the plan's manifests.
 func (p *Plan) Targets() ([]*unstructured.Unstructured, error) { panic("contract") }
