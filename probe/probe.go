@@ -20,7 +20,8 @@ const (
 	SCTP Kind = "SCTP"
 )
 
-// Check is one look at one literal address, one family, one port. Host, SNI and Path are validated by the caller's side.
+// Check is one look at one literal address, one family, one port. The address comes from the ledger or a target object,
+// never from tenant text. Host (header and SNI) and Path are validated again before anything is sent.
 type Check struct {
 	Address netip.Addr
 	Port    uint16
@@ -33,7 +34,7 @@ type Check struct {
 // Outcome of a check.
 type Outcome string
 
-// The outcomes. Inconclusive is never success.
+// The outcomes. Inconclusive means that nothing was learnt about the address; it is never success.
 const (
 	Good         Outcome = "Good"
 	Failed       Outcome = "Failed"
@@ -44,7 +45,7 @@ const (
 type Result struct {
 	Check   Check
 	Outcome Outcome
-	// Detail is one sentence: the status, the error.
+	// Detail is one sentence: the status, the error. It never holds a byte of an answer's body or headers.
 	Detail string
 	Took   time.Duration
 }
