@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"strings"
 
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/dnsctl"
@@ -15,7 +16,7 @@ type Action interface {
 	isAction()
 }
 
-// Record stores the plan of an attempt, and with the first one the snapshot, and stamps Recorded.
+// RecordPlan stores the plan of an attempt, and with the first one the snapshot, and stamps Recorded.
 type RecordPlan struct {
 	Attempt int64
 	Hash    string
@@ -61,3 +62,62 @@ type Forget struct {
 	Attempt  int64
 	Sequence int
 }
+
+func (RecordPlan) isAction()  {}
+func (Claim) isAction()       {}
+func (Unclaim) isAction()     {}
+func (Apply) isAction()       {}
+func (Remove) isAction()      {}
+func (WriteStamp) isAction()  {}
+func (ChangeNames) isAction() {}
+func (Release) isAction()     {}
+func (Restore) isAction()     {}
+func (Forget) isAction()      {}
+
+// String says what is recorded.
+func (a RecordPlan) String() string {
+	return fmt.Sprintf("record plan %s for attempt %d", short(a.Hash), a.Attempt)
+}
+
+// String says what is claimed.
+func (Claim) String() string { return "claim the plan's addresses" }
+
+// String says what is given back.
+func (Unclaim) String() string { return "give the claimed addresses back" }
+
+// String says what is applied.
+func (a Apply) String() string { return "apply the objects of plan " + short(a.Hash) }
+
+// String says what goes.
+func (Remove) String() string { return "remove the target objects" }
+
+// String is the line that is appended.
+func (a WriteStamp) String() string {
+	return fmt.Sprintf("stamp %s(%d) of attempt %d at place %d", a.Kind, a.Step, a.Attempt, a.Sequence)
+}
+
+// String lists every name with what it holds before and after.
+func (a ChangeNames) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "change names to step %d:", a.Step)
+	for _, c := range a.Changes {
+		fmt.Fprintf(&b, " %s from %s to %s;", c.Name, c.Before.Records, c.After.Records)
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+// String names the Service.
+func (a Release) String() string {
+	return fmt.Sprintf("remove the field from Service %s in attempt %d", a.Service, a.Attempt)
+}
+
+// String names the Service.
+func (a Restore) String() string { return "put the field of Service " + a.Service + " back" }
+
+// String says what is dropped.
+func (a Forget) String() string {
+	return fmt.Sprintf("drop the snapshot and stamp Forgotten of attempt %d at place %d", a.Attempt, a.Sequence)
+}
+
+// short is enough of a hash for a human.
+func short(hash string) string { return hash[:min(len(hash), 12)] }

@@ -156,3 +156,16 @@ type Use struct {
 	// runs through a proxy that is removed with it.
 	Survives, ProxyGoes bool
 }
+
+// Attempt is the attempt that counts: at least 1, and never below what the record has seen, so that a lost and
+// recreated EntryPoint does not fall back into an attempt that already failed or ended.
+func (f Facts) Attempt() int64 {
+	a := max(1, f.Intent.Attempt)
+	for i := range f.Record.Plans {
+		a = max(a, f.Record.Plans[i].Attempt)
+	}
+	for i := range f.Record.Stamps {
+		a = max(a, f.Record.Stamps[i].Attempt)
+	}
+	return a
+}
