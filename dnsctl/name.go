@@ -44,7 +44,7 @@ func labelFault(l string) string {
 		return fmt.Sprintf("%d octets, at most %d are allowed", len(l), maxLabel)
 	case l[0] == '-' || l[len(l)-1] == '-':
 		return "begins or ends with a hyphen"
-	case len(l) > 3 && l[2:4] == "--" && (l[:2] != "xn" || len(l) == 4):
+	case len(l) > 3 && l[2:4] == "--" && l[:2] != "xn":
 		return "hyphens in the third and fourth place belong to A-labels (xn--...) only"
 	}
 	for _, c := range []byte(l) {

@@ -7,8 +7,16 @@ import (
 )
 
 // Nsupdate prints the change as input for nsupdate(1), prerequisites included, for a zone that a human writes. Fed to
-// nsupdate unchanged it does what the port's Update does.
+// nsupdate unchanged it does what the port's Update does. It refuses what would not be one harmless line each.
 func (c Change) Nsupdate(zone Zone) (string, error) {
+	for _, name := range []string{fold(c.Name), fold(zone.Apex)} {
+		if err := ValidateName(name); err != nil {
+			return "", err
+		}
+	}
+	if alias := c.Before.Records.Alias + c.After.Records.Alias; alias != "" {
+		return "", fmt.Errorf("name %s is an alias of %s: move the target, in its own zone", c.Name, alias)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "; %s: %s -> %s\n", c.Name, c.Before.Records, c.After.Records)
 	if zone.Primary != "" {
