@@ -55,8 +55,10 @@ func Read(want []*unstructured.Unstructured, live []*unstructured.Unstructured, 
 	if len(wanted) == 0 || len(r.pinned) == 0 {
 		r.missing("there is no target object, or no pinned address, to read back")
 	}
-	for _, w := range wanted {
-		r.object(w)
+	if !r.unknown {
+		for _, w := range wanted {
+			r.object(w)
+		}
 	}
 	return Health{
 		Programmed: r.worst.reason == HealthProgrammed,
@@ -85,7 +87,7 @@ func (r *reader) object(want *unstructured.Unstructured) {
 	case live == nil:
 		r.missing(nameOf(want) + " does not exist yet")
 	case live.GetDeletionTimestamp() != nil:
-		r.say(HealthPending, nameOf(want)+" metadata.deletionTimestamp: it is being deleted")
+		r.missing(nameOf(want) + " metadata.deletionTimestamp: it is being deleted")
 	case live.GetKind() == kindGateway:
 		r.gateway(want, live)
 	case live.GetKind() == kindService:

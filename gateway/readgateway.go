@@ -14,6 +14,8 @@ import (
 const (
 	labelGatewayName      = "gateway.networking.k8s.io/gateway-name"
 	labelEnvoyGatewayName = "gateway.envoyproxy.io/owning-gateway-name"
+	// Envoy Gateway generates in a namespace of its own, so the Gateway's namespace is a label too.
+	labelEnvoyGatewayNamespace = "gateway.envoyproxy.io/owning-gateway-namespace"
 )
 
 func (r *reader) gateway(want, live *unstructured.Unstructured) {
@@ -96,7 +98,7 @@ func (r *reader) generated(gateway *unstructured.Unstructured) {
 func generatedFor(service, gateway *unstructured.Unstructured) bool {
 	labels := service.GetLabels()
 	if labels[labelEnvoyGatewayName] == gateway.GetName() {
-		return true
+		return labels[labelEnvoyGatewayNamespace] == gateway.GetNamespace()
 	}
 	return service.GetNamespace() == gateway.GetNamespace() && labels[labelGatewayName] == gateway.GetName()
 }
