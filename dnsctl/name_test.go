@@ -29,7 +29,7 @@ func TestNamesAreJudgedByTheRFCs(t *testing.T) {
 		"a..example.com":               "empty",
 		"Example.com":                  "lower case",
 		"bücher.example":               "A-label",
-		"xn--.example":                 "A-labels",
+		"xn--.example":                 "hyphen",
 		"ab--cd.example":               "A-labels",
 		"-a.example.com":               "hyphen",
 		"a-.example.com":               "hyphen",
