@@ -39,14 +39,14 @@ func (e *ConflictError) Error() string {
 		e.Name, e.Holder, MarkName(e.Name))
 }
 
-// Changes is the difference between what the names answer and what they should, sorted by zone and name; a name that is
-// as wanted is left out, and so is a mark that only wants a fresh lease while more than half of it is left. It refuses
-// to touch a name that another holder marks (ConflictError), an alias, and a change that would leave no address.
-func Changes(targets []Target, now time.Time) ([]Change, error) {
+// Changes is the difference between what the names answer and what they should, sorted by zone and name. A name that is
+// as wanted is left out, whatever its lease: the lease is renewed with the next change. It refuses to touch a name that
+// another holder marks (ConflictError), an alias, and a change that would leave no address.
+func Changes(targets []Target) ([]Change, error) {
 	var out []Change
 	var faults []error
 	for _, t := range targets {
-		switch err := t.refuse(now); {
+		switch err := t.refuse(); {
 		case err != nil:
 			faults = append(faults, err)
 		case !t.met():
@@ -78,19 +78,20 @@ func ByZone(changes []Change) [][]Change {
 	return out
 }
 
-// HeldBy names who else holds the name: the text of a foreign mark, or the record whose lease is not over. Empty: nobody.
-func (a Answer) HeldBy(owner string, now time.Time) string {
+// HeldBy names who else holds the name: the text of a foreign mark, or another record. Empty: nobody. A lease that is
+// over frees nothing by itself; it tells a human that the holder may be dead.
+func (a Answer) HeldBy(owner string) string {
 	switch {
 	case a.Foreign != "":
 		return fmt.Sprintf("a mark that is not ours (%q)", a.Foreign)
-	case !a.Mark.IsZero() && a.Mark.Owner != owner && !a.Mark.Expired(now):
-		return "migration " + a.Mark.Owner + " until " + a.Mark.Until.UTC().Format(time.RFC3339)
+	case !a.Mark.IsZero() && a.Mark.Owner != owner:
+		return "migration " + a.Mark.Owner + " with a lease until " + a.Mark.Until.UTC().Format(time.RFC3339)
 	}
 	return ""
 }
 
-func (t Target) refuse(now time.Time) error {
-	if holder := t.Current.HeldBy(t.Owner, now); holder != "" {
+func (t Target) refuse() error {
+	if holder := t.Current.HeldBy(t.Owner); holder != "" {
 		return &ConflictError{Name: t.Name, Holder: holder}
 	}
 	switch {
@@ -109,8 +110,7 @@ func (t Target) refuse(now time.Time) error {
 }
 
 func (t Target) met() bool {
-	fresh := !t.Current.Mark.Until.Before(t.Mark.Until.Add(-MarkLease / 2))
-	return t.Current.Records.Equal(t.Wanted) && t.Current.Mark.Same(t.Mark) && fresh
+	return t.Current.Records.Equal(t.Wanted) && t.Current.Mark.Same(t.Mark)
 }
 
 func (t Target) change() Change {

@@ -25,7 +25,7 @@ func TestTheDifferenceIsSortedAndNamesTheExactBefore(t *testing.T) {
 	in := []Target{target("b", "z.b.test"), target("b", "a.b.test"), target("a", "x.a.test"), target("a", "same.a.test", func(t *Target) {
 		t.Current = Answer{Records: t.Wanted, Mark: ours()}
 	})}
-	got, err := Changes(in, anchor)
+	got, err := Changes(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,11 @@ func TestWhenANameNeedsAChange(t *testing.T) {
 		"a missing mark needs one":                       {[]func(*Target){met, func(t *Target) { t.Current.Mark = Mark{} }}, 1},
 		"a mark that should be gone needs one":           {[]func(*Target){met, func(t *Target) { t.Mark = Mark{} }}, 1},
 		"no mark where none should be needs none":        {[]func(*Target){func(t *Target) { t.Mark = Mark{} }, met}, 0},
-		"a lease with more than half left needs none":    {[]func(*Target){met, func(t *Target) { t.Mark.Until = t.Mark.Until.Add(MarkLease / 2) }}, 0},
-		"a lease with less than half left needs one":     {[]func(*Target){met, func(t *Target) { t.Mark.Until = t.Mark.Until.Add(MarkLease/2 + time.Second) }}, 1},
-		"an expired mark of another owner gives way":     {[]func(*Target){func(t *Target) { t.Current.Mark = Mark{Owner: "dead-1", Until: anchor.Add(-time.Hour)} }}, 1},
+		"a lease alone needs none":                       {[]func(*Target){met, func(t *Target) { t.Mark.Until = t.Mark.Until.Add(time.Hour) }}, 0},
 		"an external-dns text is the inventory's matter": {[]func(*Target){func(t *Target) { t.Current.External = "heritage=external-dns" }}, 1},
 	}
 	for name, tt := range tests {
-		got, err := Changes([]Target{target("a", "x.a.test", tt.edit...)}, anchor)
+		got, err := Changes([]Target{target("a", "x.a.test", tt.edit...)})
 		if err != nil || len(got) != tt.want {
 			t.Errorf("%s: got %d changes (%v), want %d", name, len(got), err, tt.want)
 		}
@@ -89,6 +87,7 @@ func TestWhatIsHeldByOthersOrWouldLoseTheNameIsRefused(t *testing.T) {
 	}{
 		"a foreign mark":           {func(t *Target) { t.Current.Foreign = "v=spf1" }, true, "v=spf1"},
 		"a live mark of another":   {func(t *Target) { t.Current.Mark = Mark{Owner: "other-1", Until: anchor.Add(time.Hour)} }, true, "other-1"},
+		"a lapsed mark of another": {func(t *Target) { t.Current.Mark = Mark{Owner: "dead-1", Until: anchor.Add(-time.Hour)} }, true, "dead-1"},
 		"an alias found":           {func(t *Target) { t.Current.Records = RecordSet{Alias: "web.a.test"} }, false, "web.a.test"},
 		"an alias wanted":          {func(t *Target) { t.Wanted = RecordSet{Alias: "web.a.test"} }, false, "never written"},
 		"no address left":          {func(t *Target) { t.Wanted = RecordSet{} }, false, "no address"},
@@ -97,7 +96,7 @@ func TestWhatIsHeldByOthersOrWouldLoseTheNameIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Changes([]Target{target("a", "ok.a.test"), target("a", "bad.a.test", tt.edit)}, anchor)
+			got, err := Changes([]Target{target("a", "ok.a.test"), target("a", "bad.a.test", tt.edit)})
 			if err == nil || got != nil {
 				t.Fatalf("got %v, %v; want nothing and an error", got, err)
 			}

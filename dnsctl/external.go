@@ -36,11 +36,11 @@ func ParseExternal(text string) (External, bool) {
 }
 
 // ExternalNames are the names inside the zone where external-dns's TXT registry, without a prefix or suffix of its own,
-// keeps the ownership of the addresses of name: the name itself, a-<name>, aaaa-<name> and cname-<name>.
+// keeps the ownership of the addresses of name: the name itself, a-<name> and aaaa-<name>.
 func ExternalNames(apex, name string) []string {
 	name = fold(name)
 	out := []string{name}
-	for _, kind := range []string{"a-", "aaaa-", "cname-"} {
+	for _, kind := range []string{"a-", "aaaa-"} {
 		marked := kind + name
 		first, _, _ := strings.Cut(marked, ".")
 		if len(first) <= maxLabel && len(marked) <= maxName && Under(apex, marked) {

@@ -11,9 +11,6 @@ import (
 // markLabel is the label before a name under which our mark lies.
 const markLabel = "_offramp"
 
-// MarkLease is how long a mark that is written now holds; a mark with less than half of it left is written anew.
-const MarkLease = 24 * time.Hour
-
 // maxOwner is the longest name of an API object (RFC 1123 subdomain).
 const maxOwner = 253
 
@@ -31,9 +28,6 @@ func (m Mark) Same(o Mark) bool { return m.Owner == o.Owner && m.Sequence == o.S
 
 // Equal compares what is written of two marks; the lease counts in whole seconds.
 func (m Mark) Equal(o Mark) bool { return m.Same(o) && m.Until.Unix() == o.Until.Unix() }
-
-// Expired tells whether the lease is over at now: its holder is dead or has let go.
-func (m Mark) Expired(now time.Time) bool { return !m.IsZero() && now.After(m.Until) }
 
 // EncodeMark gives the text of a mark: heritage=offramp,v=1,owner=<record>,seq=<n>,until=<RFC3339, UTC, seconds>.
 // It refuses a mark that ParseMark would not read back.

@@ -98,14 +98,6 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-func TestALeaseEnds(t *testing.T) {
-	t.Parallel()
-	m := ours()
-	if m.Expired(m.Until) || !m.Expired(m.Until.Add(time.Second)) || (Mark{}).Expired(anchor) {
-		t.Error("a lease holds up to its end, and no mark has none")
-	}
-}
-
 func TestTheMarkLiesUnderTheName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

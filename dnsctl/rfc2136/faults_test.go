@@ -123,6 +123,26 @@ func wants(t *testing.T, s *bindtest.Server, want dnsctl.Answer) {
 	}
 }
 
+func TestAFrozenZoneRefusesAndTakesItAfterTheThaw(t *testing.T) {
+	t.Parallel()
+	o := usual()
+	o.Control = true
+	s := bindtest.Start(t, o)
+	c := client(keyOf(s.Key))
+	s.Rndc(t, "freeze", s.Zone)
+	err := c.Update(t.Context(), zoneAt(s.Address), move())
+	if got := classOf(t, err); got != dnsctl.ClassAuth {
+		t.Fatalf("class %s, want %s: %v", got, dnsctl.ClassAuth, err)
+	}
+	contains(t, err.Error(), "frozen")
+	wants(t, s, home())
+	s.Rndc(t, "thaw", s.Zone)
+	if err := c.Update(t.Context(), zoneAt(s.Address), move()); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, s, there())
+}
+
 func TestARacingNsupdateMakesTheWriteFail(t *testing.T) {
 	t.Parallel()
 	s := bindtest.Start(t, usual())

@@ -38,6 +38,8 @@ type Options struct {
 	Primary string
 	// Secondaries are told of every change (NOTIFY), host:port each.
 	Secondaries []string
+	// Control lets Rndc steer the server.
+	Control bool
 	// Policy is put in place of "allow-update", for example `update-policy { grant k name a.example.test. A; };`.
 	Policy string
 }
@@ -50,7 +52,7 @@ type Server struct {
 	Zone string
 	Key  Key
 
-	log string
+	log, dir string
 }
 
 // Start serves the zone until the test ends and returns when it answers.
@@ -89,6 +91,19 @@ func (s *Server) Nsupdate(t testing.TB, script string) (string, error) {
 	cmd.Stdin = strings.NewReader(fmt.Sprintf("server %s %s\n%s", host, port, script))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// Rndc runs rndc(8) against a server that was started with Control.
+func (s *Server) Rndc(t testing.TB, arguments ...string) {
+	t.Helper()
+	rndc, err := find("rndc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), rndc, append([]string{"-c", filepath.Join(s.dir, "rndc.conf")}, arguments...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("rndc %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
 }
 
 // Log is what named has said so far.

@@ -21,7 +21,7 @@ func start(t testing.TB, named string, o Options) (*Server, error) {
 		return nil, err
 	}
 	dir := t.TempDir()
-	s := &Server{Address: address, Zone: o.Zone, Key: o.Key, log: filepath.Join(dir, "named.log")}
+	s := &Server{Address: address, Zone: o.Zone, Key: o.Key, log: filepath.Join(dir, "named.log"), dir: dir}
 	if err := write(dir, o, address); err != nil {
 		return nil, err
 	}
@@ -94,6 +94,11 @@ func write(dir string, o Options, address string) error {
 		return fmt.Errorf("listen %q: %w", address, err)
 	}
 	conf := options(dir, host, port) + keys(append([]Key{o.Key}, o.Strangers...)) + zone(o)
+	control, err := controls(dir, o.Control)
+	if err != nil {
+		return err
+	}
+	conf += control
 	if err := os.WriteFile(filepath.Join(dir, "named.conf"), []byte(conf), 0o600); err != nil {
 		return err
 	}
@@ -115,8 +120,28 @@ func options(dir, host, port string) string {
 	notify-delay 0;
 	allow-transfer { any; };
 };
-controls { };
 `, dir, port, host)
+}
+
+// controls is the control channel, if one is asked for, and the file that rndc reads.
+func controls(dir string, asked bool) (string, error) {
+	if !asked {
+		return "controls { };\n", nil
+	}
+	address, err := listenAt("")
+	if err != nil {
+		return "", err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	key := keys([]Key{{Name: "rndc", Algorithm: "hmac-sha256", Secret: DefaultKey().Secret}})
+	rndc := key + fmt.Sprintf("options { default-key rndc; default-server %s; default-port %s; };\n", host, port)
+	if err := os.WriteFile(filepath.Join(dir, "rndc.conf"), []byte(rndc), 0o600); err != nil {
+		return "", err
+	}
+	return key + fmt.Sprintf("controls { inet %s port %s allow { %s; } keys { rndc; }; };\n", host, port, host), nil
 }
 
 func keys(all []Key) string {
