@@ -62,3 +62,6 @@ type Conflict struct {
 	// Object that stands in the way, and the sentence that says so.
 	Object, Message string
 }
+
+// PinAnnotation asks MetalLB for the addresses in its value, comma separated.
+const PinAnnotation = "metallb.io/loadBalancerIPs"

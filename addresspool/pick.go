@@ -144,3 +144,20 @@ func family(is6 bool) string {
 	}
 	return "IPv4"
 }
+
+// PrefixRange is the range of a prefix; host bits are cleared, an IPv4-mapped prefix is the IPv4 prefix it stands for.
+func PrefixRange(p netip.Prefix) Range {
+	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
+	p = p.Masked()
+	if !p.IsValid() {
+		return Range{}
+	}
+	last := p.Addr().AsSlice()
+	for i := p.Bits(); i < len(last)*8; i++ {
+		last[i/8] |= 1 << (7 - i%8)
+	}
+	end, _ := netip.AddrFromSlice(last)
+	return Range{p.Addr(), end}
+}

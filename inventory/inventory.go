@@ -1,9 +1,16 @@
 // Package inventory says what depends on Service.spec.externalIPs, what to do about each, and why. It is pure: objects
-// in, entry points and findings out, in a stable order. It never changes its input.
+// in, entry points and findings out, in a stable order. It never changes its input, and whatever a tenant wrote ends in a
+// finding, never in a crash.
+//
+//	Services -> members (addresses, ports, names) -> groups (by name; by address where it stays) -> the choice -> findings -> verdict
 package inventory
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -31,6 +38,8 @@ type Cluster struct {
 	ProxyMode v1alpha1.ProxyMode
 	// Names maps a live DNS name to the addresses it answers; nil: DNS was not looked at (candidates come from annotations).
 	Names map[string][]netip.Addr
+	// Zones say which names a namespace may move; nil: not looked at, candidates stand unchecked.
+	Zones []*v1alpha1.DNSZone
 	// Unseen lists kinds that could not be read, with the reason.
 	Unseen []Unseen
 }
@@ -87,26 +96,85 @@ type Summary struct {
 	EntryPoints     int `json:"entryPoints"`
 }
 
-// To be written by the owner of this package (signatures are the contract):
+// Take takes the inventory of a cluster. The answer depends on the content of c alone, not on the order of its lists.
+func Take(c Cluster) Catalog {
+	services, doubles := unique(c.Services)
+	w := look(c, services)
+	members := w.members(services)
+	w.addUsers(services, members, c.Gateways)
+	groups := w.groups(members)
+	catalog := Catalog{Findings: append(doubles, w.clusterFindings(c)...)}
+	for _, g := range groups {
+		catalog.EntryPoints = append(catalog.EntryPoints, w.entryPoint(g))
+	}
+	slices.SortFunc(catalog.EntryPoints, func(a, b EntryPoint) int { return strings.Compare(a.Name, b.Name) })
+	sortFindings(catalog.Findings)
+	catalog.Summary = Summary{Services: len(services), WithExternalIPs: len(members), EntryPoints: len(groups)}
+	return catalog
+}
 
-// Take takes the inventory of a cluster.
-func Take(c Cluster) Catalog { panic("contract") }
+// entryPoint judges one group.
+func (w *world) entryPoint(g *group) EntryPoint {
+	keys := g.keys()
+	return EntryPoint{
+		Name:      Name(keys),
+		Addresses: g.addressTexts(),
+		Services:  keys,
+		Ports:     g.portTexts(),
+		Names:     g.names(),
+		Policy:    g.policyName(),
+		Strategy:  g.choice.strategy,
+		Why:       g.choice.why,
+		Findings:  w.judge(g),
+	}.withVerdict(g.cleanUp() != "")
+}
 
-// Name is the name of an entry point with these members ("ns/name"): <ns>-<svc>-<hash8>, at most 253 characters, of the
-// first member in order.
-func Name(members []string) string { panic("contract") }
+// withVerdict sums up: what blocks beats what asks, and both beat a field that can simply be removed.
+func (e EntryPoint) withVerdict(inert bool) EntryPoint {
+	has := func(s v1alpha1.Severity) bool {
+		return slices.ContainsFunc(e.Findings, func(f v1alpha1.Finding) bool { return f.Severity == s })
+	}
+	switch {
+	case has(v1alpha1.SeverityBlock):
+		e.Verdict = Blocked
+	case has(v1alpha1.SeverityAsk):
+		e.Verdict = Ask
+	case inert:
+		e.Verdict = CleanUp
+	default:
+		e.Verdict = Ready
+	}
+	return e
+}
 
-// PortKind is how a Service port would be served by a Gateway.
-type PortKind string
-
-// The port kinds.
+// The parts of an entry point's name.
 const (
-	PortHTTP PortKind = "HTTP"
-	PortTLS  PortKind = "TLS"
-	PortTCP  PortKind = "TCP"
-	PortUDP  PortKind = "UDP"
-	PortSCTP PortKind = "SCTP"
+	longestName = 253
+	hashDigits  = 8
 )
 
-// KindOf classifies one port by appProtocol and by what the policy lists (httpPorts); a port's name alone never makes HTTP.
-func KindOf(p corev1.ServicePort, httpPorts []int32) PortKind { panic("contract") }
+// Name is the name of an entry point with these members ("ns/name"): <ns>-<svc>-<hash8>, at most 253 characters, of the
+// first member in order. The order and repetition of members do not matter. Characters that no object name may have are
+// replaced by hyphens; the hash (SHA-256 of the members) tells such names apart.
+func Name(members []string) string {
+	sorted := slices.Compact(slices.Sorted(slices.Values(members)))
+	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
+	hash := hex.EncodeToString(sum[:])[:hashDigits]
+	base := ""
+	if len(sorted) > 0 {
+		base = strings.Map(nameRune, strings.ToLower(sorted[0]))
+	}
+	base = strings.Trim(base[:min(len(base), longestName-hashDigits-1)], "-")
+	if base == "" {
+		return hash
+	}
+	return base + "-" + hash
+}
+
+// nameRune keeps what an RFC 1123 label may hold. A dot becomes a hyphen too, so that no label can be empty.
+func nameRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '-'
+}
