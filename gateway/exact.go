@@ -57,14 +57,23 @@ func mustBeUnset(kind string) [][]string {
 }
 
 func unwanted(want, live *unstructured.Unstructured) string {
+	for _, path := range unwantedPaths(want, live) {
+		return strings.Join(path, ".") + ": want it unset"
+	}
+	return ""
+}
+
+// unwantedPaths are the fields of mustBeUnset that live has and want does not.
+func unwantedPaths(want, live *unstructured.Unstructured) [][]string {
+	out := [][]string{}
 	for _, path := range mustBeUnset(want.GetKind()) {
 		_, wanted, _ := unstructured.NestedFieldNoCopy(want.Object, path...)
 		is, found, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
 		if !wanted && found && !emptyValue(is) {
-			return strings.Join(path, ".") + ": want it unset"
+			out = append(out, path)
 		}
 	}
-	return ""
+	return out
 }
 
 func emptyValue(value any) bool {

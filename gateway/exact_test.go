@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,32 @@ func decoded(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructu
 		t.Fatal(err)
 	}
 	return &unstructured.Unstructured{Object: out}
+}
+
+// merged applies a JSON merge patch as RFC 7386 says.
+func merged(target, patch map[string]any) map[string]any {
+	out := maps.Clone(target)
+	for key, value := range patch {
+		inner, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(out, key)
+		case isMap:
+			below, _ := out[key].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+			}
+			out[key] = merged(below, inner)
+		default:
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func decodedMap(t *testing.T, in map[string]any) map[string]any {
+	t.Helper()
+	return decoded(t, &unstructured.Unstructured{Object: in}).Object
 }
 
 func TestExactHoldsForWhatTheServerAddsByItself(t *testing.T) {
@@ -48,7 +76,7 @@ func TestExactHoldsForWhatTheServerAddsByItself(t *testing.T) {
 	}
 }
 
-func TestExactNamesTheFirstDifference(t *testing.T) {
+func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
 	t.Parallel()
 	inList := func(t *testing.T, o *unstructured.Unstructured, key string, value any, path ...string) {
 		t.Helper()
@@ -59,6 +87,7 @@ func TestExactNamesTheFirstDifference(t *testing.T) {
 		list[0].(map[string]any)[key] = value
 		set(t, o, list, path...)
 	}
+	beyondRepair := []string{"another name", "another kind", "deletion"}
 	for name, tt := range map[string]struct {
 		from, kind string
 		change     func(*testing.T, *unstructured.Unstructured)
@@ -126,6 +155,10 @@ func TestExactNamesTheFirstDifference(t *testing.T) {
 			tt.change(t, live)
 			if ok, difference := gateway.Exact(w, live); ok || !strings.Contains(difference, tt.difference) {
 				t.Errorf("got %v %q, want %q", ok, difference, tt.difference)
+			}
+			repaired := &unstructured.Unstructured{Object: merged(live.Object, decodedMap(t, gateway.Repair(w, live)))}
+			if ok, difference := gateway.Exact(w, repaired); ok == slices.Contains(beyondRepair, name) {
+				t.Errorf("after the repair: %v %q", ok, difference)
 			}
 		})
 	}

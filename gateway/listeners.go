@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/inventory"
 )
 
 // Kinds and versions of the Gateway API (v1.6).
@@ -29,7 +30,7 @@ const (
 // listener is one listener of the Gateway with the Service port behind it. host is "" for TCP and for a catch-all.
 type listener struct {
 	name, host string
-	kind       portKind
+	kind       inventory.PortKind
 	svc        *corev1.Service
 	port       corev1.ServicePort
 }
@@ -107,12 +108,12 @@ func (c *conversion) pinnedByService(s *v1alpha1.GatewaySettings) {
 
 // listenersOf makes the listeners of one Service port: one for TCP, one per hostname for HTTP and TLS.
 func (c *conversion) listenersOf(profile Profile, svc *corev1.Service, port corev1.ServicePort) []listener {
-	kind := kindOf(port, c.in.Settings.HTTPPorts)
+	kind := inventory.KindOf(port, c.in.Settings.HTTPPorts)
 	base := listener{name: strings.ToLower(string(kind)) + "-" + strconv.Itoa(int(port.Port)), kind: kind, svc: svc, port: port}
 	if !c.portFits(profile, base) {
 		return nil
 	}
-	if kind == portTCP || (len(c.hosts) == 0 && kind == portHTTP) {
+	if kind == inventory.PortTCP || (len(c.hosts) == 0 && kind == inventory.PortHTTP) {
 		return []listener{base}
 	}
 	out := make([]listener, 0, len(c.hosts))
@@ -144,7 +145,7 @@ func (c *conversion) portFits(profile Profile, l listener) bool {
 	case len(profile.Ports) > 0 && !slices.Contains(profile.Ports, l.port.Port):
 		c.block(ReasonPortNotServed, object, "the Service that the implementation runs behind has no such port",
 			"add the port to that Service and to the implementation, or set spec.strategy to LoadBalancer")
-	case len(c.hosts) == 0 && (l.kind == portTLS || (l.kind == portHTTP && profile.Merges)):
+	case len(c.hosts) == 0 && (l.kind == inventory.PortTLS || (l.kind == inventory.PortHTTP && profile.Merges)):
 		c.block(ReasonNoHostname, object, "entry points that share this port are told apart by hostname, and there is none",
 			"name the hosts in annotation "+v1alpha1.AnnotationHostnames+" and in a zone of the policy, or set spec.strategy to LoadBalancer")
 	default:
@@ -156,7 +157,7 @@ func (c *conversion) portFits(profile Profile, l listener) bool {
 
 // exclusive asks: whether another Gateway on the shared data plane has the port is not visible from one entry point.
 func (c *conversion) exclusive(profile Profile, l listener, object string) {
-	if l.kind == portTCP && profile.Merges {
+	if l.kind == inventory.PortTCP && profile.Merges {
 		c.ask(ReasonPortExclusive, object, "all Gateways of the class share one data plane, so no other entry point may use this port on it",
 			"check the listeners of the class's other Gateways, then approve; or set spec.strategy to LoadBalancer")
 	}
@@ -167,13 +168,13 @@ func (c *conversion) tcpRouteServed() bool {
 	return c.in.TCPRouteVersion == "v1" || c.in.TCPRouteVersion == "v1alpha2"
 }
 
-func routeKind(kind portKind) string {
+func routeKind(kind inventory.PortKind) string {
 	switch kind {
-	case portHTTP:
+	case inventory.PortHTTP:
 		return kindHTTPRoute
-	case portTLS:
+	case inventory.PortTLS:
 		return kindTLSRoute
-	case portTCP:
+	case inventory.PortTCP:
 		return kindTCPRoute
 	default:
 		return ""

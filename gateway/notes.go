@@ -45,14 +45,14 @@ func (c *conversion) lostFields(svc *corev1.Service, object string) {
 func (c *conversion) lostHostnames(svc *corev1.Service, object string) {
 	for _, p := range svc.Spec.Ports {
 		field := "spec.ports " + portText(p)
-		switch kind := kindOf(p, c.in.Settings.HTTPPorts); {
-		case kind == portHTTP && len(c.hosts) == 0:
+		switch kind := inventory.KindOf(p, c.in.Settings.HTTPPorts); {
+		case kind == inventory.PortHTTP && len(c.hosts) == 0:
 			c.note(object, field, "no hostname is known, so the listener takes every Host; hop-by-hop headers and idle timeouts become the Gateway's")
-		case kind == portHTTP:
+		case kind == inventory.PortHTTP:
 			c.note(object, field, "requests by address or with another Host find no route; hop-by-hop headers and idle timeouts become the Gateway's")
-		case kind == portTLS:
+		case kind == inventory.PortTLS:
 			c.note(object, field, "connections without SNI, or with another name, are refused")
-		case kind == portTCP:
+		case kind == inventory.PortTCP:
 			c.note(object, field, "connections end at the Gateway, which opens its own to the Pod: idle timeouts become the Gateway's")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/inventory"
 )
 
 // gatewayObject is the admin-owned Gateway. spec.addresses stays unset: see the package comment.
@@ -46,7 +47,7 @@ func (l listener) object() map[string]any {
 	if l.host != "" {
 		out["hostname"] = l.host
 	}
-	if l.kind == portTLS {
+	if l.kind == inventory.PortTLS {
 		out["tls"] = map[string]any{"mode": "Passthrough"}
 	}
 	return out
@@ -117,7 +118,7 @@ func (l listener) rule() map[string]any {
 		"port":   int64(l.port.Port),
 		"weight": int64(1),
 	}}}
-	if l.kind == portHTTP {
+	if l.kind == inventory.PortHTTP {
 		rule["matches"] = []any{map[string]any{"path": map[string]any{"type": "PathPrefix", "value": "/"}}}
 	}
 	return rule
