@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"offramp.dev/inventory"
 )
 
 // lostByGateway notes, field by field, what a proxy in between changes.
