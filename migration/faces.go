@@ -258,9 +258,24 @@ func shifted(w *walk) outcome {
 		}
 	}
 	if j.intended && j.step > w.last {
-		return moot("the original TTL is intended")
+		return w.overtakenShares()
 	}
 	return outcome{}
+}
+
+// overtakenShares: the original TTL is intended, so the shares are moot; unless the field is there again (somebody put it
+// back) and somebody took the names back too. Then nothing would ever drain, and the last share is due again.
+func (w *walk) overtakenShares() outcome {
+	k := w.journal.step
+	if w.rules.after(w) || !w.rules.reverted(w) || w.allInside(k) {
+		return moot("the original TTL is intended")
+	}
+	o := w.changed(k)
+	if w.retry(k) {
+		o = w.intend(w.last)
+	}
+	o.step = w.last
+	return o
 }
 
 // soakedStep: the soak of a share step is over and what was measured since is within the error budget. No measurement is

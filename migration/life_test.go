@@ -303,6 +303,8 @@ func (w *world) true(o *outcome) bool {
 		return !w.newPath() || w.latent
 	case ReasonOldPathFailed:
 		return !w.oldPath() && w.zoneNow().kind != 'O' && (w.field || w.relmark == 0 || w.tenant)
+	case ReasonNoSample:
+		return w.samples == 0
 	case ReasonUseUnknown:
 		return w.uncovered() && (o.gate == GateForgotten || o.gate == GateProven || !j.latched())
 	}
