@@ -52,7 +52,7 @@ func (r *EntryPoints) adopt(ctx context.Context, w *observe.World, plan *migrati
 		if svc.Spec.LoadBalancerClass == nil {
 			return r.patch(ctx, svc, migration.AdoptPatch(svc, plan))
 		}
-		return r.Client.Status().Patch(ctx, svc.DeepCopy(), client.RawPatch(types.MergePatchType, migration.AdoptStatus(plan)), owner)
+		return r.Client.Status().Patch(ctx, svc.DeepCopy(), client.RawPatch(types.MergePatchType, migration.AdoptStatus(svc, plan)), owner)
 	}
 	return nil
 }

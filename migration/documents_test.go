@@ -40,12 +40,16 @@ func TestDecodeDocumentNamesWhatIsCorrupt(t *testing.T) {
 		doc  v1alpha1.Document
 		want string
 	}{
-		"an empty document":                  {v1alpha1.Document{}, "json of the document is empty"},
-		"no hash":                            {v1alpha1.Document{JSON: "{}"}, "want 64 hex digits"},
-		"a hash that is no hex":              {v1alpha1.Document{JSON: "{}", SHA256: strings.Repeat("z", 64)}, "want 64 hex digits"},
-		"a short hash":                       {v1alpha1.Document{JSON: "{}", SHA256: "ab"}, "want 64 hex digits"},
-		"one changed byte":                   {v1alpha1.Document{JSON: `{"why":"b"}`, SHA256: digest([]byte(`{"why":"a"}`))}, "document is corrupt: its json (11 bytes) has sha256"},
-		"an upper-case hash":                 {v1alpha1.Document{JSON: "{}", SHA256: strings.ToUpper(digest([]byte("{}")))}, "document is corrupt"},
+		"an empty document":     {v1alpha1.Document{}, "json of the document is empty"},
+		"no hash":               {v1alpha1.Document{JSON: "{}"}, "want 64 hex digits"},
+		"a hash that is no hex": {v1alpha1.Document{JSON: "{}", SHA256: strings.Repeat("z", 64)}, "want 64 hex digits"},
+		"a short hash":          {v1alpha1.Document{JSON: "{}", SHA256: "ab"}, "want 64 hex digits"},
+		"one changed byte": {
+			v1alpha1.Document{JSON: `{"why":"b"}`, SHA256: digest([]byte(`{"why":"a"}`))}, "document is corrupt: its json (11 bytes) has sha256",
+		},
+		"an upper-case hash": {
+			v1alpha1.Document{JSON: "{}", SHA256: strings.ToUpper(digest([]byte("{}")))}, "document is corrupt",
+		},
 		"a field that this version lacks":    {text(`{"later":1}`), `unknown field "later"`},
 		"a nested field this version lacks":  {text(`{"settings":{"later":1}}`), `unknown field "later"`},
 		"a value of another type":            {text(`{"why":1}`), "cannot unmarshal number"},
