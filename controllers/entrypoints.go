@@ -40,6 +40,7 @@ func (r *EntryPoints) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	if err := r.Client.Get(ctx, req.NamespacedName, &ep); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.looker.Forget(req.Name)
+			forgetWalk(req.Name)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("reading EntryPoint %s: %w", req.Name, err)

@@ -17,35 +17,38 @@ import (
 )
 
 // planNames finds the names that may move: during a walk the snapshot's; before it every candidate that a zone grants to
-// the namespace and whose live answer holds an old address. problem says that a look failed, so that nothing may be concluded.
+// the namespace and whose live answer holds an old address. problem says that a look failed, so that nothing may be
+// concluded; what is granted to nobody or points elsewhere is left to the inventory's findings.
 func (l *Looker) planNames(
 	ctx context.Context, w *World, services []*corev1.Service, s *migration.Snapshot,
-) (names []dnsctl.Name, findings []v1alpha1.Finding, problem string) {
+) (names []dnsctl.Name, live map[string][]netip.Addr, problem string) {
+	live = map[string][]netip.Addr{}
 	if s != nil {
-		return slices.Clone(s.Names), nil, ""
+		for _, n := range s.Names {
+			live[n.Name] = held(n.Snapshot)
+		}
+		return slices.Clone(s.Names), live, ""
 	}
-	seen := map[string]bool{}
 	for _, svc := range services {
 		for _, name := range inventory.Candidates(svc) {
-			if seen[name] || dnsctl.ValidateName(name) != nil {
+			if _, done := live[name]; done {
 				continue
 			}
-			seen[name] = true
-			n, finding, trouble := l.candidate(ctx, w, svc, name, oldAddresses(services))
-			if trouble != "" {
-				return nil, findings, trouble
+			n, err := l.candidate(ctx, w, svc, name, oldAddresses(services))
+			if err != nil {
+				return nil, nil, err.Error()
 			}
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
-			if n != nil {
-				names = append(names, *n)
+			live[name] = held(n.Snapshot)
+			if len(n.Old) > 0 {
+				names = append(names, n)
 			}
 		}
 	}
 	slices.SortFunc(names, func(a, b dnsctl.Name) int { return strings.Compare(a.Name, b.Name) })
-	return names, findings, ""
+	return names, live, ""
 }
+
+func held(r dnsctl.RecordSet) []netip.Addr { return slices.Concat(r.A.Addresses, r.AAAA.Addresses) }
 
 func oldAddresses(services []*corev1.Service) []netip.Addr {
 	var out []netip.Addr
@@ -59,42 +62,27 @@ func oldAddresses(services []*corev1.Service) []netip.Addr {
 	return out
 }
 
-// candidate judges one name of one member.
+// candidate looks at one name of one member. Old is empty where the name may not or need not move.
 func (l *Looker) candidate(
 	ctx context.Context, w *World, svc *corev1.Service, name string, old []netip.Addr,
-) (n *dnsctl.Name, finding *v1alpha1.Finding, problem string) {
+) (dnsctl.Name, error) {
+	n := dnsctl.Name{Name: name}
 	zone, ok := dnsctl.ZoneFor(name, zones(w))
-	if !ok {
-		return nil, nameFinding(svc, name, inventory.ReasonNameOutsideZones, "lies in no DNSZone of the policy",
-			"add the zone to spec.zones of the MigrationPolicy, or take the name off the annotation"), ""
+	if !ok || dnsctl.ValidateName(name) != nil || !granted(w.Zones[zone.Object], svc.Namespace, name) {
+		return n, nil
 	}
-	if !granted(w.Zones[zone.Object], svc.Namespace, name) {
-		return nil, nameFinding(svc, name, inventory.ReasonNameNotGranted, "is not granted to namespace "+svc.Namespace+" by DNSZone "+zone.Object,
-			"an admin adds it to spec.domains of the DNSZone, or the tenant takes it off the annotation"), ""
-	}
+	n.Zone = zone.Object
 	answer, err := l.DNS.Query(ctx, zone, zone.Primary, name)
 	if err != nil {
-		return nil, nil, fmt.Sprintf("the primary %s of DNSZone %s could not be asked for %s: %v", zone.Primary, zone.Object, name, err)
+		return n, fmt.Errorf("the primary %s of DNSZone %s could not be asked for %s: %w", zone.Primary, zone.Object, name, err)
 	}
-	held := slices.Concat(answer.Records.A.Addresses, answer.Records.AAAA.Addresses)
-	var mine []netip.Addr
+	n.Snapshot = answer.Records
 	for _, a := range old {
-		if slices.Contains(held, a) {
-			mine = append(mine, a)
+		if slices.Contains(held(answer.Records), a) {
+			n.Old = append(n.Old, a)
 		}
 	}
-	if len(mine) == 0 {
-		return nil, nameFinding(svc, name, inventory.ReasonNameElsewhere, "holds none of the old addresses now ("+answer.Records.String()+")",
-			"nothing to do: a name that does not point here is never touched"), ""
-	}
-	return &dnsctl.Name{Name: name, Zone: zone.Object, Snapshot: answer.Records, Old: mine}, nil, ""
-}
-
-func nameFinding(svc *corev1.Service, name, reason, message, fix string) *v1alpha1.Finding {
-	return &v1alpha1.Finding{
-		Reason: reason, Severity: v1alpha1.SeverityInform, Object: "Service " + svc.Namespace + "/" + svc.Name + " metadata.annotations",
-		Message: "The name " + name + " " + message + ".", Fix: fix,
-	}
+	return n, nil
 }
 
 func granted(z *v1alpha1.DNSZone, namespace, name string) bool {

@@ -32,19 +32,18 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 		f.LiveProblem = "Service " + missing + " does not exist"
 		return
 	}
-	names, findings, problem := l.planNames(ctx, w, services, walk.Snapshot)
-	w.Entry = entry(w, services, names, problem == "")
-	w.Entry.Findings = append(w.Entry.Findings, findings...)
+	names, live, problem := l.planNames(ctx, w, services, walk.Snapshot)
+	w.Entry = entry(w, services, live)
 	if problem != "" {
 		f.LiveProblem = problem
 		f.Blockers = blocking(w.Entry.Findings)
 		return
 	}
 	in := l.planInput(ctx, w, services, names, frozen(walk))
-	live, more := migration.MakePlan(in)
+	plan, more := migration.MakePlan(in)
 	w.Entry.Findings = append(w.Entry.Findings, more...)
-	f.Live, f.Blockers = live, blocking(w.Entry.Findings)
-	if live == nil {
+	f.Live, f.Blockers = plan, blocking(w.Entry.Findings)
+	if plan == nil {
 		f.LiveProblem = problemOf(more)
 	}
 }
@@ -103,16 +102,18 @@ func problemOf(findings []v1alpha1.Finding) string {
 }
 
 // entry is the inventory's word on the members, among the Services that share an address or a name with them.
-func entry(w *World, members []*corev1.Service, names []dnsctl.Name, looked bool) inventory.EntryPoint {
+func entry(w *World, members []*corev1.Service, live map[string][]netip.Addr) inventory.EntryPoint {
 	c := inventory.Cluster{
 		Services: neighbours(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
-		Nodes: []*corev1.Node{},
+		Nodes: []*corev1.Node{}, Names: live, Zones: []*v1alpha1.DNSZone{},
+	}
+	for _, name := range w.Policy.Spec.Zones {
+		if z := w.Zones[name]; z != nil {
+			c.Zones = append(c.Zones, z)
+		}
 	}
 	for i := range w.nodes {
 		c.Nodes = append(c.Nodes, &w.nodes[i])
-	}
-	if looked {
-		c.Names = liveNames(names)
 	}
 	want := members[0].Namespace + "/" + members[0].Name
 	for _, e := range inventory.Take(c).EntryPoints {
@@ -121,14 +122,6 @@ func entry(w *World, members []*corev1.Service, names []dnsctl.Name, looked bool
 		}
 	}
 	return inventory.EntryPoint{Name: w.EntryPoint.Name, Strategy: v1alpha1.StrategyNone, Why: "no member carries the field", Verdict: inventory.CleanUp}
-}
-
-func liveNames(names []dnsctl.Name) map[string][]netip.Addr {
-	out := map[string][]netip.Addr{}
-	for _, n := range names {
-		out[n.Name] = slices.Concat(n.Snapshot.A.Addresses, n.Snapshot.AAAA.Addresses)
-	}
-	return out
 }
 
 // neighbours are the members, and every other Service that shares an address or a candidate name with one of them.

@@ -61,3 +61,9 @@ func Undone(r *v1alpha1.MigrationRecord) bool {
 	n := len(r.Spec.Journal)
 	return n > 0 && r.Spec.Journal[n-1].Kind == v1alpha1.StampUndone
 }
+
+// Ended tells whether the walk of the record is over: undone or forgotten.
+func Ended(r *v1alpha1.MigrationRecord) bool {
+	n := len(r.Spec.Journal)
+	return n > 0 && (r.Spec.Journal[n-1].Kind == v1alpha1.StampUndone || r.Spec.Journal[n-1].Kind == v1alpha1.StampForgotten)
+}

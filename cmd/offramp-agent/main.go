@@ -1,0 +1,76 @@
+// Command offramp-agent measures, on its node, who uses the addresses of the ledger, and writes the node's Observation.
+// It holds flags and wiring only.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/agent"
+	"offramp.dev/api/v1alpha1"
+)
+
+// bootIDFile is where Linux says which boot this is.
+const bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "offramp-agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("offramp-agent", flag.ContinueOnError)
+	node := fs.String("node-name", os.Getenv("NODE_NAME"), "Name of the node. Default: $NODE_NAME.")
+	interval := fs.Duration("interval", 10*time.Second, "Time between two sweeps.")
+	mode := fs.String("proxy-mode", "", "kube-proxy's mode on this node: NFTables, IPTables, IPVS or Other; empty: not known.")
+	ctrl.RegisterFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *node == "" {
+		return fmt.Errorf("--node-name is empty and so is NODE_NAME: name the node")
+	}
+	boot, err := os.ReadFile(bootIDFile)
+	if err != nil {
+		return fmt.Errorf("reading the boot id: %w", err)
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	w := agent.Writer{
+		Client: c, Table: agent.Netlink{}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Now: time.Now,
+		Observer: agent.NewObserver(agent.Identity{
+			Node: *node, BootID: strings.TrimSpace(string(boot)), ProxyMode: v1alpha1.ProxyMode(*mode), StaleAfter: 6 * *interval,
+		}),
+		Name: *node,
+	}
+	return w.Run(ctx, *interval)
+}
+
+func connect() (client.Client, error) {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server (flag --kubeconfig, $KUBECONFIG or in-cluster): %w", err)
+	}
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	return client.New(cfg, client.Options{Scheme: s})
+}

@@ -1,0 +1,86 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/gateway"
+)
+
+// Add registers every reconciler with the manager. The walk is also called for what its objects' neighbours do.
+func Add(mgr ctrl.Manager, p *Ports) error {
+	if err := mgr.Add(leading(p)); err != nil {
+		return fmt.Errorf("adding the leader's clock: %w", err)
+	}
+	for _, r := range Reconcilers(p) {
+		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For)
+		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
+			for _, o := range neighbours(mgr) {
+				b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(p.concerned))
+			}
+		}
+		if err := b.Complete(reconcile.Func(r.Do)); err != nil {
+			return fmt.Errorf("adding reconciler %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+// leading notes when this process became the leader.
+func leading(p *Ports) manager.RunnableFunc {
+	return func(context.Context) error {
+		p.Since = p.Now()
+		return nil
+	}
+}
+
+// neighbours are the kinds whose changes concern entry points. Kinds that are not served are left out: an informer for
+// one would block every other.
+func neighbours(mgr ctrl.Manager) []client.Object {
+	out := []client.Object{&corev1.Service{}, &v1alpha1.MigrationRecord{}, &v1alpha1.AddressClaim{}, &v1alpha1.MigrationPolicy{}}
+	gvk := gatewayv1.SchemeGroupVersion.WithKind("Gateway")
+	if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+		out = append(out, &gatewayv1.Gateway{})
+	}
+	return out
+}
+
+// concerned are the entry points that an object belongs to.
+func (p *Ports) concerned(ctx context.Context, o client.Object) []reconcile.Request {
+	var all v1alpha1.EntryPointList
+	if err := p.Client.List(ctx, &all); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range all.Items {
+		if concerns(&all.Items[i], o) {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: all.Items[i].Name}})
+		}
+	}
+	return out
+}
+
+func concerns(ep *v1alpha1.EntryPoint, o client.Object) bool {
+	if o.GetLabels()[v1alpha1.LabelEntryPoint] == gateway.Label(ep.Name) {
+		return true
+	}
+	if _, ok := o.(*v1alpha1.MigrationPolicy); ok {
+		return ep.Spec.Policy == o.GetName()
+	}
+	for _, m := range ep.Spec.Members {
+		if o.GetNamespace() == m.Namespace && o.GetName() == m.Name {
+			return true
+		}
+	}
+	return false
+}
