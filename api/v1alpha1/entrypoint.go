@@ -44,7 +44,6 @@ const (
 
 // EntryPointSpec is written by humans only (the plugin writes it on their behalf). The controller creates it once with
 // goal Report.
-// +kubebuilder:validation:XValidation:rule="self.attempt >= oldSelf.attempt",messageExpression="'attempt never falls: it was ' + string(oldSelf.attempt) + '; a new try needs ' + string(oldSelf.attempt + 1)",message="attempt never falls"
 // +kubebuilder:validation:XValidation:rule="self.goal in ['Report', 'Stage'] || (has(self.approvedPlan) && self.approvedPlan.size() > 0)",messageExpression="'goal ' + self.goal + ' needs approvedPlan: read the plan with kubectl offramp plan, then approve its hash with kubectl offramp advance'",message="a goal past Stage needs approvedPlan"
 type EntryPointSpec struct {
 	// policy names the MigrationPolicy that the members opted into. It never changes.
@@ -70,6 +69,7 @@ type EntryPointSpec struct {
 	// attempt re-arms a walk that was aborted, reverted or undone. It only grows.
 	// +required
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="attempt never falls: keep it, or raise it by one for a new try"
 	Attempt int64 `json:"attempt"`
 	// approvedPlan is the SHA-256 (hex) of the plan a human agreed to: status.planHash at that time.
 	// +optional
