@@ -22,7 +22,9 @@ var (
 )
 
 // Metrics are the collectors to register.
-func Metrics() []prometheus.Collector { return []prometheus.Collector{gateMet, walkStalled, sharePercent} }
+func Metrics() []prometheus.Collector {
+	return []prometheus.Collector{gateMet, walkStalled, sharePercent}
+}
 
 func countWalk(ep *v1alpha1.EntryPoint, d migration.Decision) {
 	for _, row := range d.Rows {

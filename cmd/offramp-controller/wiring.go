@@ -20,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"offramp.dev/addresspool/metallb"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/controllers"
 	"offramp.dev/dnsctl/rfc2136"
@@ -65,7 +66,7 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, networkingv1.AddToScheme, v1alpha1.AddToScheme, gatewayv1.Install,
+		clientgoscheme.AddToScheme, networkingv1.AddToScheme, v1alpha1.AddToScheme, gatewayv1.Install, metallb.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
@@ -75,7 +76,9 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 func newPorts(mgr ctrl.Manager, o options) *controllers.Ports {
-	secrets := func(zone string) (rfc2136.Key, error) { return key(mgr.GetClient(), mgr.GetAPIReader(), o.namespace, zone) }
+	secrets := func(zone string) (rfc2136.Key, error) {
+		return key(mgr.GetClient(), mgr.GetAPIReader(), o.namespace, zone)
+	}
 	lease := o.lease
 	if !o.leaderElect {
 		lease = 0
