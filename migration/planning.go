@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,7 +65,8 @@ func MakePlan(in PlanInput) (*Plan, []v1alpha1.Finding) {
 	phases := [][]func(){
 		{p.checkObjects},
 		{p.begin, p.takeMembers, p.checkPolicy, p.takeOldAddresses, p.checkNames},
-		{p.checkStrategy, p.takeNewAddresses},
+		{p.checkStrategy},
+		{p.takeNewAddresses},
 		{p.takeNames, p.takeObjects},
 		{p.takeClaims, p.takeChecks},
 		{p.checkSize},
@@ -154,7 +156,7 @@ func (p *planner) hostnames() []string {
 // checkSize refuses what the record, one object of the API, could not hold beside a journal and further attempts.
 func (p *planner) checkSize() {
 	p.fits("plan", p.plan)
-	p.fits("snapshot", TakeSnapshot(p.members, p.plan.Names, p.EntryPoint.CreationTimestamp.Time))
+	p.fits("snapshot", TakeSnapshot(p.members, p.plan.Names, time.Time{}))
 }
 
 func (p *planner) fits(what string, v any) {

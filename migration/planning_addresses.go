@@ -12,6 +12,7 @@ import (
 	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/dnsctl"
+	"offramp.dev/gateway"
 	"offramp.dev/inventory"
 )
 
@@ -95,7 +96,13 @@ func lowTTL(r dnsctl.RecordSet, low int64) uint32 {
 func (p *planner) checkStrategy() {
 	object := "EntryPoint " + p.EntryPoint.Name
 	switch p.Strategy {
-	case v1alpha1.StrategyGateway, v1alpha1.StrategyLoadBalancer:
+	case v1alpha1.StrategyLoadBalancer:
+	case v1alpha1.StrategyGateway:
+		if p.Policy.Spec.Gateway == nil {
+			p.block(gateway.ReasonNoGatewaySettings, "MigrationPolicy "+p.Policy.Name+" spec.gateway",
+				"The policy does not say which GatewayClass to use and in which namespace.",
+				"set spec.gateway.className and spec.gateway.namespace in the policy")
+		}
 	case v1alpha1.StrategyNone:
 		p.block(FindingNothingToMove, object, "Nothing is served through the field, so there is nothing to move.",
 			"remove spec.externalIPs from the Services")
@@ -127,17 +134,13 @@ func (p *planner) takeNewAddresses() {
 		p.plan.NewAddresses = slices.Clone(p.plan.OldAddresses)
 		return
 	}
-	if p.Strategy == v1alpha1.StrategyGateway && p.Policy.Spec.Gateway == nil {
-		return // Convert says so; an address without a Gateway would only hide it.
-	}
 	for _, family := range []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol} {
 		needed := slices.ContainsFunc(p.plan.OldAddresses, func(a netip.Addr) bool { return familyOf(a) == family })
-		if !needed || p.strategyUnknown() {
-			continue
-		}
-		if p.static() {
+		switch {
+		case !needed:
+		case p.static():
 			p.takeStatic(family)
-		} else {
+		default:
 			p.takePooled(family)
 		}
 	}
@@ -149,13 +152,9 @@ func (p *planner) takeNewAddresses() {
 	}
 }
 
-func (p *planner) strategyUnknown() bool {
-	return p.Strategy != v1alpha1.StrategyGateway && p.Strategy != v1alpha1.StrategyLoadBalancer
-}
-
 // static tells whether an admin's Service carries the address of all Gateways.
 func (p *planner) static() bool {
-	if p.Strategy != v1alpha1.StrategyGateway || p.Policy.Spec.Gateway == nil {
+	if p.Strategy != v1alpha1.StrategyGateway {
 		return false
 	}
 	if profile := p.Policy.Spec.Gateway.Profile; profile != "" {
@@ -252,7 +251,7 @@ func (p *planner) conflicts(c addresspool.Claim) []addresspool.Conflict {
 // Gateways' namespace, since the name of a generated Service is not known.
 func (p *planner) ownUse(u addresspool.Use) bool {
 	recorded := p.Frozen != nil && slices.Contains(p.Frozen.NewAddresses, u.Address.Unmap())
-	if !recorded || p.Strategy != v1alpha1.StrategyGateway || p.Policy.Spec.Gateway == nil {
+	if !recorded || p.Strategy != v1alpha1.StrategyGateway {
 		return false
 	}
 	kind, name, _ := strings.Cut(u.Object, " ")

@@ -137,7 +137,7 @@ func (p *planner) check(old, target netip.Addr, port corev1.ServicePort) Check {
 	kind := inventory.KindOf(port, httpPorts)
 	c := Check{Old: old, New: target, Port: port.Port, Kind: string(kind)}
 	if kind == inventory.PortHTTP || kind == inventory.PortTLS {
-		c.Host = p.firstHost()
+		c.Host = p.hostFor(old)
 	}
 	if kind == inventory.PortHTTP {
 		c.Path = cmp.Or(p.Policy.Spec.Probes.HTTPPath, defaultHTTPPath)
@@ -145,11 +145,11 @@ func (p *planner) check(old, target netip.Addr, port corev1.ServicePort) Check {
 	return c
 }
 
-// firstHost is the first accepted name that a client can ask for; a wildcard is none.
-func (p *planner) firstHost() string {
-	for _, name := range p.hostnames() {
-		if !strings.HasPrefix(name, "*") {
-			return name
+// hostFor is the first accepted name that answers with an old address and that a client can ask for: a wildcard is none.
+func (p *planner) hostFor(old netip.Addr) string {
+	for _, n := range p.accepted {
+		if slices.Contains(n.Old, old) && !strings.HasPrefix(n.Name, "*") {
+			return n.Name
 		}
 	}
 	return ""

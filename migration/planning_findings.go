@@ -36,7 +36,7 @@ const (
 	mostPorts         = 64
 	mostNames         = 64
 	mostChecks        = 512
-	mostDocumentBytes = 256 << 10
+	mostDocumentBytes = 128 << 10
 )
 
 func (p *planner) block(reason, object, message, fix string) {

@@ -178,10 +178,10 @@ func TestAPlanChecksEveryOldAddressAndPortBesideTheNewAddressOfItsFamily(t *test
 	p := mustPlan(t, planInput(asLoadBalancer))
 	v4, v6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8:1::1")
 	want := []Check{
-		{Old: netip.MustParseAddr("203.0.113.10"), New: v4, Port: 80, Kind: "HTTP", Host: "mail.example.com", Path: "/"},
+		{Old: netip.MustParseAddr("203.0.113.10"), New: v4, Port: 80, Kind: "HTTP", Host: "www.example.com", Path: "/"},
 		{Old: netip.MustParseAddr("203.0.113.25"), New: v4, Port: 25, Kind: "TCP"},
 		{Old: netip.MustParseAddr("203.0.113.25"), New: v4, Port: 53, Kind: "UDP"},
-		{Old: netip.MustParseAddr("2001:db8::10"), New: v6, Port: 80, Kind: "HTTP", Host: "mail.example.com", Path: "/"},
+		{Old: netip.MustParseAddr("2001:db8::10"), New: v6, Port: 80, Kind: "HTTP", Host: "shop.example.com", Path: "/"},
 	}
 	if !reflect.DeepEqual(p.Checks, want) {
 		t.Errorf("got  %v\nwant %v", p.Checks, want)
