@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"context"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,14 +68,5 @@ type Writes struct {
 	DNS int64 `json:"dns"`
 }
 
-// Faults lists the names that Options.Fault takes, with a sentence each, in order.
-func Faults() []Fault { panic("contract") }
-
 // Fault is one that can be injected.
 type Fault struct{ Name, Meaning string }
-
-// Rehearse walks the migration of the given manifests in the embedded world.
-func Rehearse(ctx context.Context, o Options) (*Report, error) { panic("contract") }
-
-// Demo is the bundled cluster.
-func Demo() ([]runtime.Object, error) { panic("contract") }

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/migration"
+)
+
+// agents emulate the node agents: each node watches the tuples of every claim and writes what it saw of them.
+type agents struct {
+	api     client.Client
+	cache   *cache
+	traffic *traffic
+	now     func() time.Time
+	// silent nodes do not report (a fault).
+	silent map[string]bool
+	// since is when the tuples were first watched, by tuple; coverage begins anew when the set grows.
+	watched  map[Tuple]bool
+	coverage time.Time
+}
+
+const (
+	agentEvery = time.Minute
+	agentStale = 3 * time.Minute
+)
+
+// report writes one observation for each node.
+func (a *agents) report(ctx context.Context) error {
+	var claims []v1alpha1.AddressClaim
+	for _, obj := range sortedObjects(a.cache, claimKind) {
+		if c, ok := obj.(*v1alpha1.AddressClaim); ok {
+			claims = append(claims, *c.DeepCopy())
+		}
+	}
+	a.watch(claims)
+	nodes := sortedObjects(a.cache, nodeKind)
+	for i, n := range nodes {
+		if a.silent[n.GetName()] {
+			continue
+		}
+		if err := a.write(ctx, n.GetName(), a.status(n.GetName(), i, len(nodes), migration.WatchedHash(claims))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch notes the tuples of all claims. What was not watched before was not looked at before.
+func (a *agents) watch(claims []v1alpha1.AddressClaim) {
+	now := map[Tuple]bool{}
+	for _, c := range claims {
+		for _, t := range tuplesOf(c) {
+			now[t] = true
+			if !a.watched[t] {
+				a.coverage = a.now()
+			}
+		}
+	}
+	if a.coverage.IsZero() {
+		a.coverage = a.now()
+	}
+	a.watched = now
+}
+
+func tuplesOf(c v1alpha1.AddressClaim) []Tuple {
+	addr, err := netip.ParseAddr(c.Spec.Address)
+	if err != nil {
+		return nil
+	}
+	var out []Tuple
+	for _, h := range c.Spec.Holders {
+		for _, p := range h.Ports {
+			protocol, number, _ := strings.Cut(p, "/")
+			if n, err := strconv.ParseInt(number, 10, 32); err == nil {
+				out = append(out, Tuple{addr, int32(n), protocol})
+			}
+		}
+	}
+	return out
+}
+
+func (a *agents) status(node string, index, nodes int, hash string) v1alpha1.ObservationStatus {
+	s := v1alpha1.ObservationStatus{
+		Source: v1alpha1.SourceNode, Node: node, ReportedAt: metav1.NewTime(a.now()), StaleAfterSeconds: int32(agentStale / time.Second),
+		CoverageSince: metav1.NewTime(a.coverage), Watched: hash, ProxyMode: v1alpha1.ProxyNFTables, BootID: "emulated-" + node,
+		Signals: []v1alpha1.Signal{v1alpha1.SignalCounters, v1alpha1.SignalEntries, v1alpha1.SignalEvents},
+	}
+	established := a.traffic.established()
+	for t := range a.watched {
+		last, used := a.traffic.seen[t]
+		if !used || last.Before(a.coverage) && established[t] == 0 || nodeOf(t, nodes) != index {
+			continue
+		}
+		at := metav1.NewTime(last)
+		s.Traffic = append(s.Traffic, v1alpha1.TupleTraffic{
+			Address: t.Address.String(), Port: t.Port, Protocol: t.Protocol, Established: established[t], LastNew: &at,
+		})
+	}
+	slices.SortFunc(s.Traffic, func(x, y v1alpha1.TupleTraffic) int {
+		return cmp.Or(cmp.Compare(x.Address, y.Address), cmp.Compare(x.Port, y.Port), cmp.Compare(x.Protocol, y.Protocol))
+	})
+	return s
+}
+
+func (a *agents) write(ctx context.Context, node string, s v1alpha1.ObservationStatus) error {
+	o := &v1alpha1.Observation{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	err := a.api.Get(ctx, client.ObjectKey{Name: node}, o)
+	if apierrors.IsNotFound(err) {
+		if err := a.api.Create(ctx, o); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	o.Status = s
+	return a.api.Status().Update(ctx, o)
+}

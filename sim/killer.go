@@ -1,0 +1,80 @@
+package sim
+
+// killer taps the controller's requests: it counts the writes and ends the controller where a fault says so. A dead
+// controller reaches nothing any more: neither does what it had begun.
+type killer struct {
+	// before and after are ordinals of the write, from 1; 0 never. everywhere: before and after every write in turn.
+	before, after int
+	everywhere    bool
+
+	// owner is the entry point that is being worked for.
+	owner string
+	// tried and done count the writes; log names them.
+	tried, done int
+	log         []Write
+	writes      map[string]*Writes
+	dead        bool
+	// armed: the next write is let through and the controller killed after it.
+	armed bool
+	// kills so far.
+	kills int
+	// onWrite is told of every write that was made.
+	onWrite func(Write)
+}
+
+var _ Tap = (*killer)(nil)
+
+// Look fails once the controller is dead.
+func (k *killer) Look() error {
+	if k.dead {
+		return errDead
+	}
+	return nil
+}
+
+// Before is called before each write.
+func (k *killer) Before(Write) error {
+	k.tried++
+	if k.before > 0 && k.tried == k.before || k.everywhere && !k.armed {
+		k.armed = true
+		return k.die()
+	}
+	return nil
+}
+
+// After is called after each write that was made.
+func (k *killer) After(w Write) error {
+	k.done++
+	k.log = append(k.log, w)
+	k.count(w)
+	if k.onWrite != nil {
+		k.onWrite(w)
+	}
+	if k.after > 0 && k.done == k.after || k.everywhere && k.armed {
+		k.armed = false
+		return k.die()
+	}
+	return nil
+}
+
+func (k *killer) die() error {
+	k.dead = true
+	k.kills++
+	return errDead
+}
+
+func (k *killer) count(w Write) {
+	if k.writes == nil {
+		k.writes = map[string]*Writes{}
+	}
+	n := k.writes[k.owner]
+	if n == nil {
+		n = &Writes{}
+		k.writes[k.owner] = n
+	}
+	if w.Kind == kindDNS {
+		n.DNS++
+	} else {
+		n.API++
+	}
+}
