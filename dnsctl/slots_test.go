@@ -77,6 +77,28 @@ func TestTheShareIsExactForEveryResolver(t *testing.T) {
 	}
 }
 
+// TestHighSlotsAreSpreadEvenly: any run of slots holds its share of high ones, to less than one slot.
+func TestHighSlotsAreSpreadEvenly(t *testing.T) {
+	t.Parallel()
+	for percent := int32(1); percent < 50; percent++ {
+		s := single().Schedule(percent)
+		high := make([]int, 2*s.Slots+1)
+		for i := range 2 * s.Slots {
+			high[i+1] = high[i]
+			if s.High(anchor, anchor.Add(time.Duration(i)*s.Length)) {
+				high[i+1]++
+			}
+		}
+		for from := range high {
+			for to := from; to < len(high); to++ {
+				if off := (high[to]-high[from])*s.Slots - (to-from)*s.HighSlots; off <= -s.Slots || off >= s.Slots {
+					t.Fatalf("%d %%: %d of the slots %d to %d are high", percent, high[to]-high[from], from, to)
+				}
+			}
+		}
+	}
+}
+
 func highFetches(s Schedule, phase, ttl time.Duration) int {
 	high := 0
 	for i := range s.Slots {

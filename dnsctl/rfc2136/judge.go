@@ -55,7 +55,8 @@ func judgeNotAuth(reply *dns.Msg) verdict {
 	case tsig == nil:
 		return verdict{class: dnsctl.ClassAuth, detail: "NOTAUTH, unsigned: the server does not take the key, or does not serve the zone"}
 	case tsig.Error == dns.RcodeBadTime:
-		return verdict{class: dnsctl.ClassClock, detail: "BADTIME: the clocks differ by more than 5 minutes" + serverTime(tsig) + "; set them by NTP"}
+		detail := "BADTIME: the clocks differ by more than 5 minutes" + serverTime(tsig) + "; set them by NTP"
+		return verdict{class: dnsctl.ClassClock, detail: detail}
 	case tsig.Error == dns.RcodeBadKey:
 		return verdict{class: dnsctl.ClassAuth, detail: "BADKEY: the server does not know the key's name, or it may not change this zone"}
 	case tsig.Error == dns.RcodeBadSig:

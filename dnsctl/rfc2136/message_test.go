@@ -153,3 +153,22 @@ func TestTheVerdictReadsTSIGErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestAFailedAttemptLeavesNoSignatureBehind: a message that was signed and not sent must not be signed beside that.
+func TestAFailedAttemptLeavesNoSignatureBehind(t *testing.T) {
+	t.Parallel()
+	m, err := message(zoneUnderTest(), []dnsctl.Change{usualChange()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := Key{Name: "k", Algorithm: "hmac-sha256", Secret: "YWJj"}.normal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Options{}).send(t.Context(), "127.0.0.1:1", m, key); err == nil {
+		t.Fatal("a send to a closed port should fail")
+	}
+	if len(m.Extra) != 0 {
+		t.Errorf("the message now carries %v", m.Extra)
+	}
+}
