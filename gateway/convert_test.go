@@ -90,7 +90,8 @@ func mustBeLegalGateway(t *testing.T, gw *gatewayv1.Gateway) {
 			t.Errorf("listener %q for %q is illegal or stands there twice", l.Name, key)
 		}
 		names[l.Name], keys[key] = true, true
-		if ns := l.AllowedRoutes.Namespaces; *ns.From != gatewayv1.NamespacesFromSelector || len(ns.Selector.MatchLabels) != 1 || len(l.AllowedRoutes.Kinds) != 1 {
+		ns := l.AllowedRoutes.Namespaces
+		if *ns.From != gatewayv1.NamespacesFromSelector || len(ns.Selector.MatchLabels) != 1 || len(l.AllowedRoutes.Kinds) != 1 {
 			t.Errorf("listener %q lets too much in", l.Name)
 		}
 	}
@@ -123,20 +124,22 @@ func TestABlockedConversionHasNoObjectsAndEveryFindingNamesAWayOut(t *testing.T)
 	}
 }
 
+// good is an Input that converts without a word.
+func good() gateway.Input {
+	return gateway.Input{
+		EntryPoint: "shop-web-1a2b3c4d", Strategy: v1alpha1.StrategyGateway, TCPRouteVersion: "v1",
+		Services: []*corev1.Service{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "web"}},
+		}},
+		Addresses: []netip.Addr{netip.MustParseAddr("198.51.100.10")},
+		Settings:  &v1alpha1.GatewaySettings{ClassName: "edge", Namespace: "gateways"},
+		Profile:   gateway.Profile{Binding: v1alpha1.BindingAnnotation},
+	}
+}
+
 func TestConvertRefusesWhatItCannotUnderstand(t *testing.T) {
 	t.Parallel()
-	good := func() gateway.Input {
-		return gateway.Input{
-			EntryPoint: "shop-web-1a2b3c4d", Strategy: v1alpha1.StrategyGateway, TCPRouteVersion: "v1",
-			Services: []*corev1.Service{{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-				Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "web"}},
-			}},
-			Addresses: []netip.Addr{netip.MustParseAddr("198.51.100.10")},
-			Settings:  &v1alpha1.GatewaySettings{ClassName: "edge", Namespace: "gateways"},
-			Profile:   gateway.Profile{Binding: v1alpha1.BindingAnnotation},
-		}
-	}
 	if out := gateway.Convert(good()); len(out.Findings) > 0 || len(out.Objects) != 2 {
 		t.Fatalf("the good input is not: %+v", out.Findings)
 	}
@@ -144,11 +147,13 @@ func TestConvertRefusesWhatItCannotUnderstand(t *testing.T) {
 		change func(*gateway.Input)
 		reason string
 	}{
-		"no settings":             {func(in *gateway.Input) { in.Settings = nil }, gateway.ReasonNoGatewaySettings},
-		"no class":                {func(in *gateway.Input) { in.Settings.ClassName = "" }, gateway.ReasonNoGatewaySettings},
-		"no namespace":            {func(in *gateway.Input) { in.Settings.Namespace = "A b" }, gateway.ReasonNoGatewaySettings},
-		"no profile":              {func(in *gateway.Input) { in.Profile = gateway.Profile{} }, gateway.ReasonUnknownGatewayClass},
-		"no static Service":       {func(in *gateway.Input) { in.Settings.Profile = v1alpha1.BindingStaticService }, gateway.ReasonNoStaticService},
+		"no settings":  {func(in *gateway.Input) { in.Settings = nil }, gateway.ReasonNoGatewaySettings},
+		"no class":     {func(in *gateway.Input) { in.Settings.ClassName = "" }, gateway.ReasonNoGatewaySettings},
+		"no namespace": {func(in *gateway.Input) { in.Settings.Namespace = "A b" }, gateway.ReasonNoGatewaySettings},
+		"no profile":   {func(in *gateway.Input) { in.Profile = gateway.Profile{} }, gateway.ReasonUnknownGatewayClass},
+		"no static Service": {
+			func(in *gateway.Input) { in.Settings.Profile = v1alpha1.BindingStaticService }, gateway.ReasonNoStaticService,
+		},
 		"a strategy from a typo":  {func(in *gateway.Input) { in.Strategy = "Gatewey" }, gateway.ReasonUnknownStrategy},
 		"no strategy":             {func(in *gateway.Input) { in.Strategy = "" }, gateway.ReasonUnknownStrategy},
 		"no Services":             {func(in *gateway.Input) { in.Services = nil }, gateway.ReasonNoService},
@@ -180,7 +185,9 @@ func TestConvertRefusesWhatItCannotUnderstand(t *testing.T) {
 func TestLabelIsTheNameOrAHashOfIt(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 64)
-	for name, want := range map[string]bool{"shop-web-1a2b3c4d": true, strings.Repeat("a", 63): true, long: false, "": false, "a b": false, "-a": false} {
+	for name, want := range map[string]bool{
+		"shop-web-1a2b3c4d": true, strings.Repeat("a", 63): true, long: false, "": false, "a b": false, "-a": false,
+	} {
 		label := gateway.Label(name)
 		if (label == name) != want || label == "" || len(validation.IsValidLabelValue(label)) > 0 {
 			t.Errorf("%q: label %q", name, label)

@@ -76,27 +76,36 @@ func TestExactHoldsForWhatTheServerAddsByItself(t *testing.T) {
 	}
 }
 
-func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
-	t.Parallel()
-	inList := func(t *testing.T, o *unstructured.Unstructured, key string, value any, path ...string) {
-		t.Helper()
-		list, _, err := unstructured.NestedSlice(o.Object, path...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list[0].(map[string]any)[key] = value
-		set(t, o, list, path...)
+func setInList(t *testing.T, o *unstructured.Unstructured, key string, value any, path ...string) {
+	t.Helper()
+	list, _, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	beyondRepair := []string{"another name", "another kind", "deletion"}
-	for name, tt := range map[string]struct {
-		from, kind string
-		change     func(*testing.T, *unstructured.Unstructured)
-		difference string
-	}{
+	list[0].(map[string]any)[key] = value
+	set(t, o, list, path...)
+}
+
+// deviation is a change of a live object and the difference that it makes.
+type deviation struct {
+	from, kind string
+	change     func(*testing.T, *unstructured.Unstructured)
+	difference string
+}
+
+// serviceDeviations change what the Service holds.
+func serviceDeviations() map[string]deviation {
+	return map[string]deviation{
 		"another pinned address": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) {
-			o.SetAnnotations(map[string]string{"metallb.io/loadBalancerIPs": "198.51.100.99", "external-dns.kubernetes.io/controller": "offramp", "external-dns.alpha.kubernetes.io/controller": "offramp"})
+			o.SetAnnotations(map[string]string{
+				"metallb.io/loadBalancerIPs":                  "198.51.100.99",
+				"external-dns.kubernetes.io/controller":       "offramp",
+				"external-dns.alpha.kubernetes.io/controller": "offramp",
+			})
 		}, `metadata.annotations.metallb.io/loadBalancerIPs: want "198.51.100.10", is "198.51.100.99"`},
-		"no annotations at all": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) { o.SetAnnotations(nil) }, "metadata.annotations"},
+		"no annotations at all": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) {
+			o.SetAnnotations(nil)
+		}, "metadata.annotations"},
 		"another label": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) {
 			o.SetLabels(map[string]string{"offramp.dev/entrypoint": "other"})
 		}, "metadata.labels.offramp.dev/entrypoint"},
@@ -104,7 +113,7 @@ func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
 			set(t, o, "evil", "spec", "selector", "track")
 		}, "spec.selector: holds more"},
 		"another port": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
-			inList(t, o, "port", int64(81), "spec", "ports")
+			setInList(t, o, "port", int64(81), "spec", "ports")
 		}, `spec.ports[0].port: want "80", is "81"`},
 		"one port more": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
 			list, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
@@ -113,30 +122,18 @@ func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
 		"node ports switched on": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
 			set(t, o, true, "spec", "allocateLoadBalancerNodePorts")
 		}, "spec.allocateLoadBalancerNodePorts"},
+	}
+}
+
+// additions put something beside what is wanted, or take the object away.
+func additions() map[string]deviation {
+	return map[string]deviation{
 		"externalIPs added": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
 			set(t, o, []any{"203.0.113.1"}, "spec", "externalIPs")
 		}, "spec.externalIPs: want it unset"},
 		"source ranges added": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
 			set(t, o, []any{"203.0.113.0/24"}, "spec", "loadBalancerSourceRanges")
 		}, "spec.loadBalancerSourceRanges: want it unset"},
-		"addresses added to the Gateway": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
-			set(t, o, []any{map[string]any{"value": "198.51.100.10"}}, "spec", "addresses")
-		}, "spec.addresses: want it unset"},
-		"a wider namespace selector": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
-			inList(t, o, "allowedRoutes", map[string]any{"namespaces": map[string]any{"from": "All"}}, "spec", "listeners")
-		}, "spec.listeners[0].allowedRoutes.kinds"},
-		"another class": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
-			set(t, o, "other", "spec", "gatewayClassName")
-		}, "spec.gatewayClassName"},
-		"another backend": {"http", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
-			inList(t, o, "backendRefs", []any{map[string]any{"group": "", "kind": "Service", "name": "evil", "port": int64(80), "weight": int64(1)}}, "spec", "rules")
-		}, `spec.rules[0].backendRefs[0].name: want "web", is "evil"`},
-		"a filter that sends requests elsewhere": {"http", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
-			inList(t, o, "filters", []any{map[string]any{"type": "RequestRedirect"}}, "spec", "rules")
-		}, "spec.rules[0].filters: want it unset"},
-		"hostnames added to a catch-all": {"http-without-a-name", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
-			set(t, o, []any{"narrow.example.test"}, "spec", "hostnames")
-		}, "spec.hostnames: want it unset"},
 		"another name": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) { o.SetName("other") }, "metadata.name"},
 		"another kind": {"lb", "Service", func(_ *testing.T, o *unstructured.Unstructured) { o.SetKind("Pod") }, "kind"},
 		"deletion": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
@@ -146,7 +143,41 @@ func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
 		"a spec that is text": {"lb", "Service", func(t *testing.T, o *unstructured.Unstructured) {
 			o.Object["spec"] = "hostile"
 		}, "spec: absent"},
-	} {
+	}
+}
+
+// gatewayDeviations change Gateway and route.
+func gatewayDeviations() map[string]deviation {
+	return map[string]deviation{
+		"addresses added to the Gateway": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
+			set(t, o, []any{map[string]any{"value": "198.51.100.10"}}, "spec", "addresses")
+		}, "spec.addresses: want it unset"},
+		"a wider namespace selector": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
+			setInList(t, o, "allowedRoutes", map[string]any{"namespaces": map[string]any{"from": "All"}}, "spec", "listeners")
+		}, "spec.listeners[0].allowedRoutes.kinds"},
+		"another class": {"http", "Gateway", func(t *testing.T, o *unstructured.Unstructured) {
+			set(t, o, "other", "spec", "gatewayClassName")
+		}, "spec.gatewayClassName"},
+		"another backend": {"http", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
+			evil := map[string]any{"group": "", "kind": "Service", "name": "evil", "port": int64(80), "weight": int64(1)}
+			setInList(t, o, "backendRefs", []any{evil}, "spec", "rules")
+		}, `spec.rules[0].backendRefs[0].name: want "web", is "evil"`},
+		"a filter that sends requests elsewhere": {"http", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
+			setInList(t, o, "filters", []any{map[string]any{"type": "RequestRedirect"}}, "spec", "rules")
+		}, "spec.rules[0].filters: want it unset"},
+		"hostnames added to a catch-all": {"http-without-a-name", "HTTPRoute", func(t *testing.T, o *unstructured.Unstructured) {
+			set(t, o, []any{"narrow.example.test"}, "spec", "hostnames")
+		}, "spec.hostnames: want it unset"},
+	}
+}
+
+func TestExactNamesTheFirstDifferenceAndRepairMendsIt(t *testing.T) {
+	t.Parallel()
+	beyondRepair := []string{"another name", "another kind", "deletion"}
+	all := serviceDeviations()
+	maps.Copy(all, additions())
+	maps.Copy(all, gatewayDeviations())
+	for name, tt := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _ := converted(t, tt.from)

@@ -49,9 +49,9 @@ func (c *conversion) lostHostnames(svc *corev1.Service, object string) {
 		field := "spec.ports " + portText(p)
 		switch kind := inventory.KindOf(p, c.in.Settings.HTTPPorts); {
 		case kind == inventory.PortHTTP && len(c.hosts) == 0:
-			c.note(object, field, "no hostname is known, so the listener takes every Host; hop-by-hop headers and idle timeouts become the Gateway's")
+			c.note(object, field, "no hostname is known, so the listener takes every Host; headers of a hop and idle timeouts become the Gateway's")
 		case kind == inventory.PortHTTP:
-			c.note(object, field, "requests by address or with another Host find no route; hop-by-hop headers and idle timeouts become the Gateway's")
+			c.note(object, field, "requests by address or with another Host find no route; headers of a hop and idle timeouts become the Gateway's")
 		case kind == inventory.PortTLS:
 			c.note(object, field, "connections without SNI, or with another name, are refused")
 		case kind == inventory.PortTCP:
@@ -76,7 +76,8 @@ func (c *conversion) lostByLoadBalancer(svc *corev1.Service) {
 func (c *conversion) sourceFields(svc *corev1.Service, object string) {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		// kube-proxy applies the ranges to load balancer addresses, never to externalIPs: copied, they would begin to act.
-		c.note(object, "spec.loadBalancerSourceRanges", "they never limited externalIPs and are left out; limit the new address elsewhere if that was meant")
+		c.note(object, "spec.loadBalancerSourceRanges",
+			"they never limited externalIPs and are left out; limit the new address elsewhere if that was meant")
 	}
 	if svc.Spec.LoadBalancerIP != "" {
 		c.note(object, "spec.loadBalancerIP", "stays with the tenant's Service; the target is pinned by annotation")
