@@ -133,7 +133,10 @@ func TestTheTextsOfExternalDNSAreRecognised(t *testing.T) {
 		want External
 		ok   bool
 	}{
-		"as written":        {"heritage=external-dns,external-dns/owner=prod,external-dns/resource=service/shop/web", External{"prod", "service/shop/web"}, true},
+		"as written": {
+			"heritage=external-dns,external-dns/owner=prod,external-dns/resource=service/shop/web",
+			External{"prod", "service/shop/web"}, true,
+		},
 		"in quotes":         {`"heritage=external-dns,external-dns/owner=prod"`, External{Owner: "prod"}, true},
 		"in another order":  {"external-dns/owner=prod, heritage=external-dns", External{Owner: "prod"}, true},
 		"without an owner":  {"heritage=external-dns", External{}, true},

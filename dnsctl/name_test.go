@@ -126,7 +126,7 @@ func TestValidateNamesTheFaultOfAShift(t *testing.T) {
 		"a good name":                 {func(*Name) {}, nil},
 		"a bad name":                  {func(n *Name) { n.Name = "Shop.example.test" }, []string{"lower case"}},
 		"a name too long for a mark":  {func(n *Name) { n.Name = strings.Repeat("a.", 122) + "b" }, []string{"too long", "244"}},
-		"an alias":                    {func(n *Name) { n.Snapshot = RecordSet{Alias: "web.example.test"} }, []string{"alias", "web.example.test"}},
+		"an alias":                    {func(n *Name) { n.Snapshot = RecordSet{Alias: "web.test"} }, []string{"alias", "web.test"}},
 		"no low TTL":                  {func(n *Name) { n.LowTTL = 0 }, []string{"low TTL"}},
 		"no old member in the record": {func(n *Name) { n.Old = addrs("192.0.2.66") }, []string{"none of the old addresses", "192.0.2.10"}},
 		"old and new alike":           {func(n *Name) { n.New = append(n.New, n.Old[0]) }, []string{"both old and new", "192.0.2.10"}},

@@ -124,6 +124,13 @@ func conflictCases() []testCase {
 		{"a family that is gone since the look fails", stale(www, old(), dnsctl.RecordSet{A: old().A, AAAA: both().AAAA})},
 		{"a name that should be absent and is not fails", stale(www, old(), dnsctl.RecordSet{})},
 		{"a name that should be there and is absent fails", stale("absent."+Zone, dnsctl.RecordSet{}, old())},
+	}
+}
+
+func markCases() []testCase {
+	none := dnsctl.Mark{}
+	wanted := answer(moved(), mark("shop-1", 1))
+	return []testCase{
 		{"a mark that another owner has set since fails", func(b *testbed) {
 			theirs := answer(old(), mark("other-1", 1))
 			b.must(b.change(www, answer(old(), none), theirs))
@@ -140,6 +147,13 @@ func conflictCases() []testCase {
 			b.mustFail(dnsctl.ClassChanged, b.change(www, answer(old(), mark("shop-1", 1)), wanted))
 			b.wants(www, answer(old(), none))
 		}},
+	}
+}
+
+func zoneCases() []testCase {
+	none := dnsctl.Mark{}
+	wanted := answer(moved(), mark("shop-1", 1))
+	return []testCase{
 		{"several names change together or not at all", func(b *testbed) {
 			good := b.change(www, answer(old(), none), wanted)
 			bad := b.change(www2, answer(old(), none), wanted)

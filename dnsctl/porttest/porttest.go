@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ type testCase struct {
 }
 
 func cases() []testCase {
-	return append(append(queryCases(), updateCases()...), conflictCases()...)
+	return slices.Concat(queryCases(), updateCases(), conflictCases(), markCases(), zoneCases())
 }
 
 // testbed is one test's port with the usual records.

@@ -47,8 +47,14 @@ func TestTheDataOfASecretBecomesAKey(t *testing.T) {
 		"a name with a blank":               {data: map[string]string{"name": "a b", "secret": "YWJj"}, wants: `"name"`},
 		"no secret":                         {data: map[string]string{"name": "k"}, wants: `"secret"`},
 		"a secret that is no base64":        {data: map[string]string{"name": "k", "secret": "hunter2!"}, wants: `"secret"`},
-		"MD5":                               {data: map[string]string{"name": "k", "algorithm": "hmac-md5", "secret": "YWJj"}, wants: `"algorithm"`},
-		"SHA-1":                             {data: map[string]string{"name": "k", "algorithm": "hmac-sha1", "secret": "YWJj"}, wants: `"algorithm"`},
+		"MD5": {
+			data:  map[string]string{"name": "k", "algorithm": "hmac-md5", "secret": "YWJj"},
+			wants: `"algorithm"`,
+		},
+		"SHA-1": {
+			data:  map[string]string{"name": "k", "algorithm": "hmac-sha1", "secret": "YWJj"},
+			wants: `"algorithm"`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestEveryReplyToAnUpdateHasItsVerdict(t *testing.T) {
 		says   string
 	}{
 		"a signed NOERROR that is so is success":              {update: signed(dns.RcodeSuccess), apply: true},
-		"a signed NOERROR that changed nothing is no success": {update: signed(dns.RcodeSuccess), class: dnsctl.ClassRetry, says: "NOERROR, but " + www + " answers A 192"},
+		"a signed NOERROR that changed nothing is none":       {update: signed(dns.RcodeSuccess), class: dnsctl.ClassRetry, says: "NOERROR, but www."},
 		"an unsigned NOERROR that changed nothing is a fraud": {update: unsigned(dns.RcodeSuccess), class: dnsctl.ClassAuth, says: "not signed"},
 		"an unsigned NOERROR is settled by reading back":      {update: unsigned(dns.RcodeSuccess), apply: true},
 		"a forged signature is settled by reading back":       {update: forged, apply: true},

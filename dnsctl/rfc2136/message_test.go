@@ -70,34 +70,40 @@ func check(t *testing.T, what string, got []dns.RR, want ...string) {
 	}
 }
 
+// Short words for the table below.
+type (
+	zone   = dnsctl.Zone
+	change = dnsctl.Change
+)
+
 func TestWhatMustNeverBeSentIsRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		edit func(*dnsctl.Zone, *dnsctl.Change)
+		edit func(*zone, *change)
 		says string
 	}{
-		"a manual zone":                 {func(z *dnsctl.Zone, _ *dnsctl.Change) { z.Manual = true }, "Manual"},
-		"a change of another zone":      {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Zone = "other" }, "other"},
-		"a name outside":                {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Name = "www.badexample.test" }, "not in zone"},
-		"a bad name":                    {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Name = `w"w.example.test` }, "not allowed"},
-		"an alias found":                {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Before.Records.Alias = "x.test" }, "alias"},
-		"an alias wanted":               {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.Alias = "x.test" }, "alias"},
-		"a foreign mark":                {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Before.Foreign = "v=spf1" }, "not ours"},
-		"IPv6 in A":                     {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.A = a(1, "2001:db8::1") }, "no A record"},
-		"IPv4 in AAAA":                  {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.AAAA = a(1, "192.0.2.1") }, "no AAAA record"},
-		"a mapped address":              {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.AAAA = a(1, "::ffff:192.0.2.1") }, "no AAAA record"},
-		"a zoned address":               {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Before.Records.AAAA = a(1, "fe80::1%eth0") }, "no AAAA record"},
-		"the zero address":              {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.A.Addresses = []netip.Addr{{}} }, "no A record"},
-		"an old mark that is no mark":   {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.Before.Mark.Owner = "A B" }, "mark owner"},
-		"a new mark that is no mark":    {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Mark.Sequence = -1 }, "negative"},
-		"more than one message can say": {func(_ *dnsctl.Zone, c *dnsctl.Change) { c.After.Records.A.Addresses = many(5000) }, "one message"},
+		"a manual zone":                 {func(z *zone, _ *change) { z.Manual = true }, "Manual"},
+		"a change of another zone":      {func(_ *zone, c *change) { c.Zone = "other" }, "other"},
+		"a name outside":                {func(_ *zone, c *change) { c.Name = "www.badexample.test" }, "not in zone"},
+		"a bad name":                    {func(_ *zone, c *change) { c.Name = `w"w.example.test` }, "not allowed"},
+		"an alias found":                {func(_ *zone, c *change) { c.Before.Records.Alias = "x.test" }, "alias"},
+		"an alias wanted":               {func(_ *zone, c *change) { c.After.Records.Alias = "x.test" }, "alias"},
+		"a foreign mark":                {func(_ *zone, c *change) { c.Before.Foreign = "v=spf1" }, "not ours"},
+		"IPv6 in A":                     {func(_ *zone, c *change) { c.After.Records.A = a(1, "2001:db8::1") }, "no A record"},
+		"IPv4 in AAAA":                  {func(_ *zone, c *change) { c.After.Records.AAAA = a(1, "192.0.2.1") }, "no AAAA record"},
+		"a mapped address":              {func(_ *zone, c *change) { c.After.Records.AAAA = a(1, "::ffff:192.0.2.1") }, "no AAAA record"},
+		"a zoned address":               {func(_ *zone, c *change) { c.Before.Records.AAAA = a(1, "fe80::1%eth0") }, "no AAAA record"},
+		"the zero address":              {func(_ *zone, c *change) { c.After.Records.A.Addresses = []netip.Addr{{}} }, "no A record"},
+		"an old mark that is no mark":   {func(_ *zone, c *change) { c.Before.Mark.Owner = "A B" }, "mark owner"},
+		"a new mark that is no mark":    {func(_ *zone, c *change) { c.After.Mark.Sequence = -1 }, "negative"},
+		"more than one message can say": {func(_ *zone, c *change) { c.After.Records.A.Addresses = many(5000) }, "one message"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zone, change := zoneUnderTest(), usualChange()
-			tt.edit(&zone, &change)
-			err := New(Options{Keys: anyKey}).Update(t.Context(), zone, []dnsctl.Change{change})
+			z, c := zoneUnderTest(), usualChange()
+			tt.edit(&z, &c)
+			err := New(Options{Keys: anyKey}).Update(t.Context(), z, []dnsctl.Change{c})
 			var failed *dnsctl.UpdateError
 			if !errors.As(err, &failed) || failed.Class != dnsctl.ClassBug || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want class %s and %q", err, dnsctl.ClassBug, tt.says)
@@ -105,7 +111,8 @@ func TestWhatMustNeverBeSentIsRefused(t *testing.T) {
 		})
 	}
 	twice := []dnsctl.Change{usualChange(), usualChange()}
-	if err := New(Options{Keys: anyKey}).Update(t.Context(), zoneUnderTest(), twice); err == nil || !strings.Contains(err.Error(), "two changes") {
+	err := New(Options{Keys: anyKey}).Update(t.Context(), zoneUnderTest(), twice)
+	if err == nil || !strings.Contains(err.Error(), "two changes") {
 		t.Errorf("two changes of one name: got %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func find(program string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s not found: this test runs against a real BIND 9; install it (Debian: apt-get install bind9 bind9-dnsutils)", program)
+	return "", fmt.Errorf("%s not found: this test needs a real BIND 9 (Debian: apt-get install bind9 bind9-dnsutils)", program)
 }
 
 func (o Options) filled() Options {
