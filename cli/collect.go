@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	"offramp.dev/addresspool/metallb"
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/cli/manifest"
+	"offramp.dev/inventory"
+)
+
+// collection is what an inventory is taken of, and what could not be read on the way.
+type collection struct {
+	inventory.Cluster
+	// unreadable Services carry the field but do not decode.
+	unreadable []unreadable
+	// pools are MetalLB's objects, as read.
+	pools held
+	// failed: something was reported as wrong; the answer is not the whole one.
+	failed bool
+}
+
+// unreadable is a Service that the API server would not take.
+type unreadable struct {
+	namespace, name string
+	labels          labels.Set
+	err             *DecodeError
+}
+
+// collectFiles reads manifests; everything that is wrong with them is told at once, and the rest is still looked at.
+func (a *app) collectFiles(ctx context.Context, paths []string) (*collection, error) {
+	c := &collection{}
+	reader := manifest.Reader{
+		Each: c.read,
+		Problem: func(e *manifest.Error) {
+			c.failed = true
+			a.say("error: %s", oneLine(e.Error()))
+		},
+	}
+	if err := reader.Paths(ctx, paths, a.In); err != nil {
+		return nil, err
+	}
+	if len(c.pools) > 0 {
+		pools, _, err := metallb.List(ctx, c.pools)
+		if err != nil {
+			return nil, fmt.Errorf("reading the pools: %w", err)
+		}
+		c.Pools = pools
+	}
+	if c.Nodes == nil {
+		c.Unseen = append(c.Unseen, inventory.Unseen{Kind: "Node", Why: "the input holds none, so addresses of nodes are not told apart"})
+	}
+	return c, nil
+}
+
+// read takes one object of a file, if the inventory looks at its kind.
+func (c *collection) read(o manifest.Object) error {
+	object := newObject(o.APIVersion, o.Kind)
+	if object == nil {
+		return nil
+	}
+	err := decode(o, object)
+	if err == nil {
+		c.add(object)
+		return nil
+	}
+	var bad *DecodeError
+	if errors.As(err, &bad) && o.Kind == "Service" && carriesField(o.JSON) {
+		namespace, name := identity(o)
+		c.unreadable = append(c.unreadable, unreadable{namespace, name, labelsOf(o.JSON), bad})
+	}
+	return err
+}
+
+// carriesField tells whether anything stands in spec.externalIPs, of whatever type.
+func carriesField(raw []byte) bool {
+	var service struct {
+		Spec struct {
+			ExternalIPs any `json:"externalIPs"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(raw, &service) != nil {
+		return false
+	}
+	list, isList := service.Spec.ExternalIPs.([]any)
+	return service.Spec.ExternalIPs != nil && (!isList || len(list) > 0)
+}
+
+func labelsOf(raw []byte) labels.Set {
+	var object struct {
+		Metadata struct {
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	return object.Metadata.Labels
+}
+
+// add keeps one object, without what nobody looks at.
+func (c *collection) add(object client.Object) {
+	switch o := object.(type) {
+	case *corev1.Service:
+		slim(o)
+		c.Services = append(c.Services, o)
+		c.addNameServer(o)
+	case *corev1.Node:
+		o.ManagedFields, o.Status.Images = nil, nil
+		c.Nodes = append(c.Nodes, o)
+	case *discoveryv1.EndpointSlice:
+		o.ManagedFields = nil
+		c.EndpointSlices = append(c.EndpointSlices, o)
+		c.addAPIServer(o)
+	case *networkingv1.ServiceCIDR:
+		c.ServiceCIDRs = append(c.ServiceCIDRs, o)
+	case *gatewayv1.Gateway:
+		c.Gateways = append(c.Gateways, o)
+	case *gatewayv1.GatewayClass:
+		c.GatewayClasses = append(c.GatewayClasses, o)
+	case *v1alpha1.MigrationPolicy:
+		c.Policies = append(c.Policies, o)
+	case *v1alpha1.DNSZone:
+		c.Zones = append(c.Zones, o)
+	case *corev1.ConfigMap:
+		c.addProxyMode(o)
+	default:
+		c.pools = append(c.pools, o)
+	}
+}
+
+// slim drops what a Service without the field is never asked for; a big cluster has many of those.
+func slim(s *corev1.Service) {
+	if len(s.Spec.ExternalIPs) > 0 {
+		return
+	}
+	s.ManagedFields = nil
+	delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
+}
+
+// addNameServer recognises cluster DNS by the name that kubelet and every distribution use for it.
+func (c *collection) addNameServer(s *corev1.Service) {
+	if s.Namespace != metav1.NamespaceSystem || s.Labels["k8s-app"] != "kube-dns" {
+		return
+	}
+	for _, text := range s.Spec.ClusterIPs {
+		if address, err := netip.ParseAddr(text); err == nil {
+			c.NameServers = append(c.NameServers, address)
+		}
+	}
+}
+
+// addAPIServer reads where Pods reach the API server.
+func (c *collection) addAPIServer(s *discoveryv1.EndpointSlice) {
+	if s.Namespace != metav1.NamespaceDefault || s.Labels[discoveryv1.LabelServiceName] != "kubernetes" {
+		return
+	}
+	for _, endpoint := range s.Endpoints {
+		for _, text := range endpoint.Addresses {
+			if address, err := netip.ParseAddr(text); err == nil {
+				c.APIServers = append(c.APIServers, address)
+			}
+		}
+	}
+}
+
+// addProxyMode reads kube-proxy's configuration where kubeadm puts it.
+func (c *collection) addProxyMode(m *corev1.ConfigMap) {
+	if m.Namespace != metav1.NamespaceSystem || m.Name != "kube-proxy" {
+		return
+	}
+	var config struct {
+		Mode string `json:"mode"`
+	}
+	text, ok := m.Data["config.conf"]
+	if !ok || yaml.Unmarshal([]byte(text), &config) != nil {
+		return
+	}
+	c.ProxyMode = proxyMode(config.Mode)
+}
+
+// proxyMode translates kube-proxy's word; empty means its default on Linux, iptables.
+func proxyMode(word string) v1alpha1.ProxyMode {
+	switch strings.ToLower(word) {
+	case "", "iptables":
+		return v1alpha1.ProxyIPTables
+	case "ipvs":
+		return v1alpha1.ProxyIPVS
+	case "nftables":
+		return v1alpha1.ProxyNFTables
+	default:
+		return ""
+	}
+}
