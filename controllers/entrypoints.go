@@ -96,7 +96,7 @@ func (r *EntryPoints) again(f migration.Facts, d migration.Decision) time.Durati
 	if d.Ended || f.Intent.Goal == v1alpha1.GoalReport && !f.Record.Exists {
 		return 0
 	}
-	next := poll
+	next := pace(f)
 	if d.At.Verdict == migration.Held {
 		next = recheck(f)
 	}
@@ -104,6 +104,14 @@ func (r *EntryPoints) again(f migration.Facts, d migration.Decision) time.Durati
 		next = min(next, max(d.Again.Sub(f.Now), time.Second))
 	}
 	return next
+}
+
+// pace is how often a walk that waits for the world looks: with every round of probes.
+func pace(f migration.Facts) time.Duration {
+	if n := len(f.Record.Plans); n > 0 {
+		return min(poll, max(time.Second, time.Duration(f.Record.Plans[n-1].Plan.Settings.ProbeInterval)*time.Second))
+	}
+	return poll
 }
 
 // recheck is the pace of a walk that only a human moves: the policy's for one in retention, a minute before.

@@ -1,0 +1,111 @@
+//go:build api
+
+package api
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/api/v1alpha1"
+)
+
+// TestRing is the whole ring: one API server, one BIND, one controller; the stories run side by side.
+func TestRing(t *testing.T) {
+	r := startRing(t)
+	t.Run("stories", func(t *testing.T) {
+		t.Run("a whole walk with a held connection, and back", r.whole)
+		for i, gate := range gatesBack() {
+			t.Run("back from "+gate, r.backFrom(i+1, gate))
+		}
+		t.Run("tenants", r.tenants)
+		t.Run("a failing new path is left, and the attempt remembers it", r.aborts)
+		t.Run("what is missing is named", r.missing)
+	})
+	if log := tail(r.log.Name()); strings.Contains(log, "panic") || strings.Contains(log, "is forbidden: User") {
+		t.Errorf("the controller's log tells of a panic or a missing right:\n%s", log)
+	}
+}
+
+// aborts lets the new path fail at a share: names go back by themselves, the same attempt never tries again.
+func (r *ring) aborts(t *testing.T) {
+	t.Parallel()
+	w := r.newWalk(t, 31)
+	w.goal(v1alpha1.GoalStage)
+	w.reach("Proven")
+	ep, err := w.get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := ep.Status.NewAddresses[0]
+	w.goal(v1alpha1.GoalRelease)
+	w.reach("Share50")
+	r.world.fail(target, true)
+	w.reach("Share0")
+	r.world.fail(target, false)
+	time.Sleep(5 * time.Second)
+	if ep, err = w.get(); err != nil || ep.Status.SharePercent != 0 {
+		t.Errorf("share %d after the path healed in an aborted attempt (%v)%s", ep.Status.SharePercent, err, describe(ep))
+	}
+	w.back()
+	w.restored()
+}
+
+// missing tries settings that name what is not there: each says object, field and way out, and nothing crashes.
+func (r *ring) missing(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	objects := map[string]client.Object{
+		"GatewayClass": &v1alpha1.MigrationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-class"}, Spec: v1alpha1.MigrationPolicySpec{
+			Namespaces: []string{"other"}, Gateway: &v1alpha1.GatewaySettings{ClassName: "nowhere", Namespace: "gateways"},
+		}},
+		"IPAddressPool": &v1alpha1.MigrationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-pool"}, Spec: v1alpha1.MigrationPolicySpec{
+			Namespaces: []string{"other"}, Pools: []string{"nowhere"},
+		}},
+		"spec.zones[0]": &v1alpha1.MigrationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-zone"}, Spec: v1alpha1.MigrationPolicySpec{
+			Namespaces: []string{"other"}, Zones: []string{"nowhere"},
+		}},
+		"spec.keySecret": &v1alpha1.DNSZone{ObjectMeta: metav1.ObjectMeta{Name: "no-key"}, Spec: v1alpha1.DNSZoneSpec{
+			Zone: zoneName, Mode: v1alpha1.ZoneModeRRset, Primary: r.bind.Address, KeySecret: "nowhere",
+			Domains: []v1alpha1.DomainGrant{{Namespace: "other", Suffixes: []string{zoneName}}},
+		}},
+		"spec.primary": &v1alpha1.DNSZone{ObjectMeta: metav1.ObjectMeta{Name: "no-server"}, Spec: v1alpha1.DNSZoneSpec{
+			Zone: zoneName, Mode: v1alpha1.ZoneModeRRset, Primary: "127.0.0.1:9", KeySecret: "zone-key",
+			Domains: []v1alpha1.DomainGrant{{Namespace: "other", Suffixes: []string{zoneName}}},
+		}},
+	}
+	for word, o := range objects {
+		if err := r.admin.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, time.Minute, word+" is named as missing", func() error { return r.says(ctx, o, word) })
+	}
+}
+
+func (r *ring) says(ctx context.Context, o client.Object, word string) error {
+	gvk, err := r.admin.GroupVersionKindFor(o)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(o), u); err != nil {
+		return err
+	}
+	all, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		m, ok := c.(map[string]any)
+		if text, _ := m["message"].(string); ok && m["type"] == "Ready" && m["status"] == "False" && strings.Contains(text, word) {
+			return nil
+		}
+	}
+	return errNot(all)
+}
