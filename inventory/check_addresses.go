@@ -59,6 +59,17 @@ func checkSpelling(c *collector, field string, v value) {
 
 // belongs finds what an address is to the cluster, the most dangerous first.
 func (w *world) belongs(g *group, a netip.Addr) belongs {
+	if b := w.forbidden(a); b.reason != "" {
+		return b
+	}
+	if node, ok := w.nodes[a]; ok {
+		return w.nodeAddress(g, a, node.name)
+	}
+	return belongs{}
+}
+
+// forbidden finds addresses that no Service may serve from outside, wherever it moves.
+func (w *world) forbidden(a netip.Addr) belongs {
 	if b := special(a); b.reason != "" {
 		return b
 	}
@@ -68,20 +79,13 @@ func (w *world) belongs(g *group, a netip.Addr) belongs {
 			"Give the application another address; moving or adopting this one would cut off the API.", block,
 		}
 	}
-	node, isNode := w.nodes[a]
-	if isNode && node.controlPlane {
+	if node := w.nodes[a]; node.controlPlane {
 		return belongs{
 			ReasonControlPlaneAddress, fmt.Sprintf("%s is an address of control-plane node %s.", a, node.name),
 			"Give the application an address that no control-plane node has, then remove this one by hand.", block,
 		}
 	}
-	if b := w.inRanges(a); b.reason != "" {
-		return b
-	}
-	if isNode {
-		return w.nodeAddress(g, a, node.name)
-	}
-	return belongs{}
+	return w.inRanges(a)
 }
 
 // nodeAddress is a common and honest use. Where the address is left, clients that came past DNS (port forwards of a router,
@@ -93,7 +97,7 @@ func (w *world) nodeAddress(g *group, a netip.Addr, node string) belongs {
 			"Change such forwards to the new address, or keep this one: annotate " + v1alpha1.AnnotationStrategy + ": Adopt.", ask,
 		}
 	}
-	if problem := w.cannotAdopt(g); problem != "" {
+	if problem := w.stolenByIPVS(a); problem != "" {
 		return belongs{ReasonNodeAddress, upperFirst(problem) + ".", "Move to another address, or leave ipvs mode first.", block}
 	}
 	return belongs{

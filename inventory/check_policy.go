@@ -26,11 +26,11 @@ func (w *world) checkOptIn(c *collector, g *group) {
 		}
 	}
 	if len(out) > 0 {
-		c.add(ReasonMembersIncomplete, ask, "", some(out)+" belong to the entry point, but did not opt in.",
+		c.add(ReasonMembersIncomplete, ask, "", "Part of the entry point, but not opted in: "+some(out)+".",
 			fmt.Sprintf("Annotate them %s: %s, or leave them out in spec.members of the EntryPoint.", v1alpha1.AnnotationPolicy, policy))
 	}
 	if len(other) > 0 {
-		c.add(ReasonPoliciesDiffer, block, "metadata.annotations["+v1alpha1.AnnotationPolicy+"]", fmt.Sprintf("%s opted into another policy than %s.", some(other), quote(policy)),
+		c.add(ReasonPoliciesDiffer, block, "metadata.annotations["+v1alpha1.AnnotationPolicy+"]", fmt.Sprintf("Opted into another policy than %s: %s.", quote(policy), some(other)),
 			"Annotate all members with one policy.")
 	}
 }

@@ -25,8 +25,12 @@ func (w *world) checkService(c *collector, g *group, m *member) {
 		c.add(ReasonDataPlane, inform, "spec.selector", "The Pods are themselves an Ingress or Gateway data plane ("+sign+").", "Nothing to do; hosts behind it move with it.")
 	}
 	if sign := bakedInSign(m.svc); sign != "" {
-		c.add(ReasonAddressBakedIn, ask, "spec.selector", "The Service "+sign+": such applications hand their own address to clients, so DNS does not move them.",
-			"Confirm that the address stays (Adopt), or change the advertised address first.")
+		severity := ask
+		if g.choice.hint == v1alpha1.StrategyAdopt {
+			severity = inform
+		}
+		c.add(ReasonAddressBakedIn, severity, "spec.selector", "The Service "+sign+": such applications hand their own address to clients, so DNS does not move them.",
+			"Confirm that the address stays (annotate "+v1alpha1.AnnotationStrategy+": Adopt), or change the advertised address first.")
 	}
 }
 
@@ -52,17 +56,13 @@ func checkPorts(c *collector, m *member) {
 }
 
 // checkPolicyFields judges fields that another way of serving keeps, loses or switches on.
+// A Gateway is never chosen, nor taken by hint, where affinity or the client's address would be lost.
 func checkPolicyFields(c *collector, g *group, m *member) {
-	lost := inform
-	tail := " The new Service keeps it."
-	if g.choice.strategy == v1alpha1.StrategyGateway {
-		lost, tail = block, " Behind a Gateway every client has the Gateway's address."
-	}
 	if m.svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		c.add(ReasonSessionAffinity, lost, "spec.sessionAffinity", "Clients stick to a Pod by their address."+tail, "Keep strategy LoadBalancer or Adopt.")
+		c.add(ReasonSessionAffinity, inform, "spec.sessionAffinity", "Clients stick to a Pod by their address; behind a Gateway they would not.", "Keep strategy LoadBalancer or Adopt.")
 	}
 	if isLocal(m) {
-		c.add(ReasonLocalTrafficPolicy, lost, "spec.externalTrafficPolicy", "Pods see the client's address, and only nodes with such a Pod answer."+tail,
+		c.add(ReasonLocalTrafficPolicy, inform, "spec.externalTrafficPolicy", "Pods see the client's address; behind a Gateway they would not.",
 			"Keep strategy LoadBalancer or Adopt.")
 	}
 	if len(m.svc.Spec.LoadBalancerSourceRanges) > 0 {

@@ -19,7 +19,15 @@ type clash struct {
 // clashes finds, for the users of one address, who serves the same port as somebody else. The answer depends on the users
 // alone and is kept, because two Services that share one address often share thousands.
 func (w *world) clashes(a netip.Addr) map[string]clash {
-	users := w.users[a]
+	if got, ok := w.clashesAt[a]; ok {
+		return got
+	}
+	got := w.clashesAmong(w.users[a])
+	w.clashesAt[a] = got
+	return got
+}
+
+func (w *world) clashesAmong(users []user) map[string]clash {
 	if len(users) < 2 {
 		return nil
 	}
@@ -66,17 +74,18 @@ func clashesOf(users []user) map[string]clash {
 
 // checkConflicts tells who else serves the same address and port: each node and each sync may take the other one.
 func (w *world) checkConflicts(c *collector, m *member) {
-	for _, a := range m.addresses {
-		got, ok := w.clashes(a)[m.object()]
-		if !ok {
+	for i, v := range m.values {
+		got, ok := w.clashes(v.addr)[m.object()]
+		if !ok || !v.live() {
 			continue
 		}
+		a := v.addr
 		others := slices.DeleteFunc(slices.Clone(got.others), func(o string) bool { return ownGateway(m, o) })
 		if len(others) == 0 {
 			continue
 		}
-		c.add(ReasonAddressConflict, block, fmt.Sprintf("spec.externalIPs[%d]", m.addressIndex(a)),
-			fmt.Sprintf("%s serves %s on %s as well; which of the two gets a connection is left to chance.", some(others), a, some(got.ports)),
+		c.add(ReasonAddressConflict, block, fmt.Sprintf("spec.externalIPs[%d]", i),
+			fmt.Sprintf("%s is served on %s by %s as well; who gets a connection is left to chance.", a, some(got.ports), some(others)),
 			"Take the address or the port out of all but one of them.")
 	}
 }
@@ -87,6 +96,22 @@ func ownGateway(m *member, object string) bool {
 	return kind == "Gateway" && object == "Gateway "+m.svc.Namespace+"/"+name
 }
 
+// quietUsers are those that meet nobody on a port; the others are told as conflicts.
+func (w *world) quietUsers(a netip.Addr) []user {
+	if got, ok := w.quiet[a]; ok {
+		return got
+	}
+	clashes := w.clashes(a)
+	out := []user{}
+	for _, u := range w.users[a] {
+		if _, clash := clashes[u.object]; !clash {
+			out = append(out, u)
+		}
+	}
+	w.quiet[a] = out
+	return out
+}
+
 // checkShared tells who else uses an address of the group on other ports. They stay where they are.
 func (w *world) checkShared(c *collector, g *group) {
 	own := make(map[string]bool, len(g.members))
@@ -95,7 +120,7 @@ func (w *world) checkShared(c *collector, g *group) {
 	}
 	for _, a := range g.addresses() {
 		var others []string
-		for _, u := range w.users[a] {
+		for _, u := range w.quietUsers(a) {
 			if !own[u.object] && !slices.ContainsFunc(g.members, func(m *member) bool { return ownGateway(m, u.object) }) {
 				others = append(others, u.object)
 			}
@@ -186,7 +211,7 @@ func (w *world) checkGroupNames(c *collector, g *group) {
 func (w *world) noName(c *collector, g *group) {
 	how := "No name leads to the addresses"
 	if w.names == nil {
-		how = "No annotation names it, and DNS was not looked at"
+		how = "No annotation names it (DNS was not looked at)"
 	}
 	severity, fix := v1alpha1.SeverityAsk, "Name it with annotation "+v1alpha1.AnnotationHostnames+", or tell every client the new address."
 	if g.choice.strategy == v1alpha1.StrategyAdopt {

@@ -28,12 +28,12 @@ func (w *world) choose(g *group) choice {
 	strategy, why := decide(w, g, rules())
 	hint, object := g.hint()
 	if hint == "" || hint == strategy || g.cleanUp() != "" {
-		return choice{strategy: strategy, why: why}
+		return choice{strategy: strategy, why: why, hint: hint}
 	}
 	if problem := w.refuses(g, hint); problem != "" {
 		return choice{strategy: strategy, why: why, hintIgnored: fmt.Sprintf("%s asks for strategy %s, but %s.", object, quote(string(hint)), problem)}
 	}
-	return choice{strategy: hint, why: fmt.Sprintf("%s asks for it with annotation %s; without it: %s, because %s",
+	return choice{strategy: hint, hint: hint, why: fmt.Sprintf("%s asks for it with annotation %s; without it: %s, because %s",
 		object, v1alpha1.AnnotationStrategy, strategy, lowerFirst(why))}
 }
 
@@ -169,7 +169,7 @@ func routable(_ *world, g *group) (v1alpha1.Strategy, string) {
 }
 
 func plain(_ *world, g *group) (v1alpha1.Strategy, string) {
-	return v1alpha1.StrategyLoadBalancer, upperFirst(notRoutable(g)) + "."
+	return v1alpha1.StrategyLoadBalancer, upperFirst(notRoutable(g)) + ", so a load balancer passes it on as it is."
 }
 
 // needsLayerFour says what a proxy in between would lose, or "".
@@ -251,18 +251,27 @@ func permits(p *v1alpha1.MigrationPolicy, s v1alpha1.Strategy) bool {
 	return len(p.Spec.Strategies) == 0 || slices.Contains(p.Spec.Strategies, s)
 }
 
-// cannotAdopt says why the addresses cannot stay, or "": in ipvs mode the proxy binds a load balancer address to every
-// node, which takes a node's own address away from it.
+// cannotAdopt says why the addresses cannot stay, or "".
 func (w *world) cannotAdopt(g *group) string {
-	if w.proxyMode != v1alpha1.ProxyIPVS {
-		return ""
-	}
 	for _, a := range g.addresses() {
-		if n, ok := w.nodes[a]; ok {
-			return fmt.Sprintf("%s is an address of node %s, which kube-proxy in ipvs mode would bind to every node", a, n.name)
+		if b := w.forbidden(a); b.reason != "" {
+			return strings.TrimSuffix(b.message, ".")
+		}
+		if problem := w.stolenByIPVS(a); problem != "" {
+			return problem
 		}
 	}
 	return ""
+}
+
+// stolenByIPVS: in ipvs mode the proxy binds a load balancer address to every node, which takes a node's own address away
+// from it.
+func (w *world) stolenByIPVS(a netip.Addr) string {
+	n, ok := w.nodes[a]
+	if !ok || w.proxyMode != v1alpha1.ProxyIPVS {
+		return ""
+	}
+	return fmt.Sprintf("%s is an address of node %s, which kube-proxy in ipvs mode would bind to every node", a, n.name)
 }
 
 func ingressText(svc *corev1.Service) string {
@@ -271,8 +280,4 @@ func ingressText(svc *corev1.Service) string {
 		texts = append(texts, a.String())
 	}
 	return some(texts)
-}
-
-func (m *member) addressIndex(a netip.Addr) int {
-	return slices.IndexFunc(m.values, func(v value) bool { return v.addr == a })
 }

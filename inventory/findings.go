@@ -54,6 +54,20 @@ func (c *collector) findings() []v1alpha1.Finding {
 	return out
 }
 
+// MaxFindings is how many findings one entry point shows.
+const MaxFindings = 200
+
+// bounded keeps the worst findings and counts the rest: a status must stay small enough to be stored.
+func bounded(list []v1alpha1.Finding) []v1alpha1.Finding {
+	if len(list) <= MaxFindings {
+		return list
+	}
+	last := list[MaxFindings-1]
+	last.Message = fmt.Sprintf("This and %d more findings, none of them worse, are not shown.", len(list)-MaxFindings)
+	last.Fix = "Settle the findings that are shown first."
+	return append(slices.Clone(list[:MaxFindings-1]), last)
+}
+
 // sortFindings puts the worst first, and repeats nothing.
 func sortFindings(list []v1alpha1.Finding) []v1alpha1.Finding {
 	slices.SortStableFunc(list, func(a, b v1alpha1.Finding) int {

@@ -21,6 +21,8 @@ type group struct {
 type choice struct {
 	strategy v1alpha1.Strategy
 	why      string
+	// hint is what the members ask for, if it is followed.
+	hint v1alpha1.Strategy
 	// hintIgnored says why the members' hint could not be followed, or "".
 	hintIgnored string
 }

@@ -34,7 +34,7 @@ func (w *world) judge(g *group) []v1alpha1.Finding {
 	w.checkPolicy(whole, g)
 	w.checkAnnouncers(whole, g)
 	w.checkMode(whole, g)
-	return sortFindings(append(out, whole.findings()...))
+	return bounded(sortFindings(append(out, whole.findings()...)))
 }
 
 // judgeUseless says why the field can go, and who has to take it out.

@@ -123,6 +123,9 @@ func useless(m *member) (why string, redundant bool) {
 	if slices.ContainsFunc(m.addresses, func(a netip.Addr) bool { return !slices.Contains(held, a) }) {
 		return "", false
 	}
+	if !isLive(m.svc) {
+		return "it asks its load balancer for the same addresses", true
+	}
 	return "its load balancer serves the same addresses", true
 }
 

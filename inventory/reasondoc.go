@@ -46,7 +46,7 @@ func addressReasons() []ReasonDoc {
 			"Agree to one address, or split the Service.", ask, inform),
 		doc(ReasonHostPort, "On a node's address the Service hides a port that hosts listen on (ssh, etcd, kubelet, API server).", "Close the port on the host before release.", ask),
 		doc(ReasonMailReputation, "The port is mail: reverse DNS, SPF and reputation belong to the address.", "Keep the address (Adopt).", inform),
-		doc(ReasonAddressBakedIn, "By its selector the application hands its own address to clients.", "Confirm that the address stays, or change what it advertises.", ask),
+		doc(ReasonAddressBakedIn, "By its selector the application hands its own address to clients. Told only, once annotation offramp.dev/strategy says Adopt.", "Confirm that the address stays, or change what it advertises.", ask, inform),
 	}
 }
 
@@ -83,8 +83,8 @@ func serviceReasons() []ReasonDoc {
 		doc(ReasonSCTP, "A port is SCTP, which no Gateway route serves.", "Nothing to do.", inform),
 		doc(ReasonBroadcastPort, "A port is DHCP, whose clients send broadcasts.", "Serve it from the host network.", block),
 		doc(ReasonTooManyPorts, "A Gateway would need more than 64 listeners.", "Ask for strategy LoadBalancer, or split the Service.", block),
-		doc(ReasonSessionAffinity, "Clients stick to a Pod by their address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", block, inform),
-		doc(ReasonLocalTrafficPolicy, "Pods see the client's address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", block, inform),
+		doc(ReasonSessionAffinity, "Clients stick to a Pod by their address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", inform),
+		doc(ReasonLocalTrafficPolicy, "Pods see the client's address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", inform),
 		doc(ReasonSourceRanges, "loadBalancerSourceRanges were inert for externalIPs and begin to filter.", "Check the ranges, or remove them.", ask),
 		doc(ReasonPolicyAnnotation, "An annotation changes how the address is served, and the new address is served without it.", "Confirm, or keep the address.", ask),
 		doc(ReasonNoEndpoints, "No Pod is ready, so no new path can be proven.", "Start the Pods, or remove the Service.", ask),

@@ -25,7 +25,10 @@ type world struct {
 	// clusterIPs maps to the Service that has it.
 	clusterIPs map[netip.Addr]string
 	users      map[netip.Addr][]user
-	conflicts  map[string]map[string]clash
+	// conflicts are kept by the users that make them, and by address.
+	conflicts map[string]map[string]clash
+	clashesAt map[netip.Addr]map[string]clash
+	quiet     map[netip.Addr][]user
 	// ready is nil where EndpointSlices were not looked at.
 	ready          map[string]bool
 	policies       map[string]*v1alpha1.MigrationPolicy
@@ -58,7 +61,7 @@ type user struct {
 func look(c Cluster, services []*corev1.Service) *world {
 	w := &world{
 		proxyMode: c.ProxyMode, apis: set(c.APIServers), resolvers: map[netip.Addr]string{}, zones: c.Zones,
-		clusterIPs: map[netip.Addr]string{}, users: map[netip.Addr][]user{}, conflicts: map[string]map[string]clash{},
+		clusterIPs: map[netip.Addr]string{}, users: map[netip.Addr][]user{}, conflicts: map[string]map[string]clash{}, clashesAt: map[netip.Addr]map[string]clash{}, quiet: map[netip.Addr][]user{},
 		policies: map[string]*v1alpha1.MigrationPolicy{}, policiesSeen: c.Policies != nil, poolsSeen: c.Pools != nil,
 	}
 	for _, a := range c.NameServers {
