@@ -202,8 +202,13 @@ func TestAParallelServiceHasANameOfItsOwnPerEntryPointAndSource(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, key := range [][3]string{
-		{"ep", "shop", "web"}, {"ep", "shop", "web-offramp"}, {"ep2", "shop", "web"}, {"ep", "admin", "web"},
-		{"ep", "shop", strings.Repeat("b", 63)}, {"ep", "shop", strings.Repeat("b", 62)}, {"ep", "shop", "9web"},
+		{"ep", "shop", "web"},
+		{"ep", "shop", "web-offramp"},
+		{"ep2", "shop", "web"},
+		{"ep", "admin", "web"},
+		{"ep", "shop", strings.Repeat("b", 63)},
+		{"ep", "shop", strings.Repeat("b", 62)},
+		{"ep", "shop", "9web"},
 	} {
 		name := gateway.ServiceName(key[0], key[1], key[2])
 		if seen[name] || name == key[2]+"-offramp" || len(validation.IsDNS1035Label(name)) > 0 {

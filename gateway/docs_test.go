@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -63,6 +64,17 @@ func replaced(t *testing.T, doc, part, text string) string {
 	return before + begin + text + end + after
 }
 
+func write(t *testing.T, text string) {
+	t.Helper()
+	docs, err := os.OpenRoot("../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(docs.WriteFile("gateway.md", []byte(text), 0o600), docs.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestThePageListsEveryReasonAndProfile(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(page)
@@ -71,9 +83,7 @@ func TestThePageListsEveryReasonAndProfile(t *testing.T) {
 	}
 	want := replaced(t, replaced(t, string(data), "reasons", reasonTable()), "profiles", profileTable())
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, want)
 		return
 	}
 	if string(data) != want {

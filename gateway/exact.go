@@ -46,8 +46,12 @@ func mustBeUnset(kind string) [][]string {
 		return [][]string{{"spec", "addresses"}, {"spec", "allowedListeners"}, {"spec", "tls"}, {"spec", "infrastructure", "parametersRef"}}
 	case kindService:
 		return [][]string{
-			{"spec", "externalIPs"}, {"spec", "externalName"}, {"spec", "loadBalancerClass"}, {"spec", "loadBalancerIP"},
-			{"spec", "loadBalancerSourceRanges"}, {"spec", "publishNotReadyAddresses"},
+			{"spec", "externalIPs"},
+			{"spec", "externalName"},
+			{"spec", "loadBalancerClass"},
+			{"spec", "loadBalancerIP"},
+			{"spec", "loadBalancerSourceRanges"},
+			{"spec", "publishNotReadyAddresses"},
 		}
 	case kindHTTPRoute:
 		return [][]string{{"spec", "hostnames"}}

@@ -82,7 +82,11 @@ func setInList(t *testing.T, o *unstructured.Unstructured, key string, value any
 	if err != nil {
 		t.Fatal(err)
 	}
-	list[0].(map[string]any)[key] = value
+	first, isMap := list[0].(map[string]any)
+	if !isMap {
+		t.Fatalf("%v holds no object", path)
+	}
+	first[key] = value
 	set(t, o, list, path...)
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"offramp.dev/api/v1alpha1"
@@ -75,12 +76,9 @@ func (r *report) ask(reason, object, message, fix string) {
 
 func (r *report) find(severity v1alpha1.Severity, reason, object, message, fix string) {
 	f := v1alpha1.Finding{Reason: reason, Severity: severity, Object: object, Message: message, Fix: fix}
-	for _, known := range r.findings {
-		if known == f {
-			return
-		}
+	if !slices.Contains(r.findings, f) {
+		r.findings = append(r.findings, f)
 	}
-	r.findings = append(r.findings, f)
 }
 
 func (r *report) blocked() bool {

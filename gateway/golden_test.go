@@ -24,7 +24,7 @@ type golden struct {
 
 func readInput(t *testing.T, file string) gateway.Input {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestConvertMatchesTheGoldenPairs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want, err := os.ReadFile(name)
+			want, err := os.ReadFile(filepath.Clean(name))
 			if err != nil {
 				t.Fatal(err)
 			}

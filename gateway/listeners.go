@@ -168,6 +168,7 @@ func (c *conversion) tcpRouteServed() bool {
 	return c.in.TCPRouteVersion == "v1" || c.in.TCPRouteVersion == "v1alpha2"
 }
 
+// routeKind is "" for what becomes no route.
 func routeKind(kind inventory.PortKind) string {
 	switch kind {
 	case inventory.PortHTTP:
@@ -176,7 +177,7 @@ func routeKind(kind inventory.PortKind) string {
 		return kindTLSRoute
 	case inventory.PortTCP:
 		return kindTCPRoute
-	default:
-		return ""
+	case inventory.PortUDP, inventory.PortSCTP:
 	}
+	return ""
 }

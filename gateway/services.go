@@ -65,21 +65,24 @@ func servesSomething(r *report, svc *corev1.Service) bool {
 
 // wellFormed checks what becomes part of a target object. A live Service passes always; one from a file may not.
 func wellFormed(r *report, svc *corev1.Service) bool {
-	bad := ""
-	switch {
-	case !legalName(svc):
-		bad = "metadata: namespace and name must be DNS labels"
-	case !legalSelector(svc.Spec.Selector):
-		bad = "spec.selector: not a legal set of labels"
-	default:
-		bad = badPort(svc.Spec.Ports)
-	}
-	if bad == "" {
+	field, why := illFormed(svc)
+	if why == "" {
 		return true
 	}
-	r.block(ReasonBadService, objectOf(svc)+" "+bad[:strings.Index(bad, ":")], "the API server would refuse this Service: "+bad,
+	r.block(ReasonBadService, objectOf(svc)+" "+field, "the API server would refuse this Service: "+field+" "+why,
 		"take the Service from the cluster (kubectl get service -o yaml) or correct the file")
 	return false
+}
+
+func illFormed(svc *corev1.Service) (field, why string) {
+	switch {
+	case !legalName(svc):
+		return "metadata.name", "and namespace must be DNS labels"
+	case !legalSelector(svc.Spec.Selector):
+		return "spec.selector", "is not a legal set of labels"
+	default:
+		return badPort(svc.Spec.Ports)
+	}
 }
 
 func legalSelector(selector map[string]string) bool {
@@ -91,27 +94,27 @@ func legalSelector(selector map[string]string) bool {
 	return true
 }
 
-func badPort(ports []corev1.ServicePort) string {
+func badPort(ports []corev1.ServicePort) (field, why string) {
 	names, numbers := map[string]bool{}, map[portKey]bool{}
 	for _, p := range ports {
 		key := keyOf(p)
 		switch {
 		case len(validation.IsValidPortNum(int(p.Port))) > 0:
-			return "spec.ports.port: not between 1 and 65535"
+			return "spec.ports.port", "is not between 1 and 65535"
 		case !slices.Contains([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}, key.protocol):
-			return "spec.ports.protocol: " + shown(string(p.Protocol)) + " is none of TCP, UDP, SCTP"
+			return "spec.ports.protocol", shown(string(p.Protocol)) + " is none of TCP, UDP, SCTP"
 		case !legalPortName(p.Name, len(ports)):
-			return "spec.ports.name: " + shown(p.Name) + " is no DNS label"
+			return "spec.ports.name", shown(p.Name) + " is no DNS label"
 		case !legalTargetPort(p.TargetPort):
-			return "spec.ports.targetPort: " + shown(p.TargetPort.String()) + " is neither a port number nor the name of one"
+			return "spec.ports.targetPort", shown(p.TargetPort.String()) + " is neither a port number nor the name of one"
 		case p.AppProtocol != nil && len(validation.IsQualifiedName(*p.AppProtocol)) > 0:
-			return "spec.ports.appProtocol: " + shown(*p.AppProtocol) + " is no qualified name"
+			return "spec.ports.appProtocol", shown(*p.AppProtocol) + " is no qualified name"
 		case names[p.Name] || numbers[key]:
-			return "spec.ports: a name, or a port and protocol, stands there twice"
+			return "spec.ports", "holds a name, or a port and protocol, twice"
 		}
 		names[p.Name], numbers[key] = true, true
 	}
-	return ""
+	return "", ""
 }
 
 func legalPortName(name string, ports int) bool {

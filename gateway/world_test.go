@@ -59,7 +59,7 @@ func gatewayStatus(o *unstructured.Unstructured, addresses []string) map[string]
 	listeners, values := []any{}, []any{}
 	specs, _, _ := unstructured.NestedSlice(o.Object, "spec", "listeners")
 	for _, l := range specs {
-		name := l.(map[string]any)["name"]
+		name, _, _ := unstructured.NestedString(map[string]any{"l": l}, "l", "name")
 		listeners = append(listeners, map[string]any{"name": name, "conditions": conditions("Accepted", "Programmed", "ResolvedRefs")})
 	}
 	for _, a := range addresses {
@@ -124,6 +124,10 @@ func setCondition(t *testing.T, o *unstructured.Unstructured, list string, all .
 		return
 	}
 	items, _, _ := unstructured.NestedSlice(o.Object, "status", list)
-	items[0].(map[string]any)["conditions"] = all
+	first, isMap := items[0].(map[string]any)
+	if !isMap {
+		t.Fatalf("status.%s holds no object", list)
+	}
+	first["conditions"] = all
 	set(t, o, items, "status", list)
 }

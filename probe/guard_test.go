@@ -65,7 +65,8 @@ func FuzzForbiddenAddressesStayForbidden(f *testing.F) {
 	f.Add("", "//x", "fe80::1%a")
 	f.Fuzz(func(t *testing.T, host, path, address string) {
 		a, err := netip.ParseAddr(address)
-		if err != nil || !(a.Unmap().IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast()) {
+		forbidden := a.Unmap().IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast()
+		if err != nil || !forbidden {
 			return
 		}
 		got := probe.Dialer{}.Probe(t.Context(), probe.Check{Address: a, Port: 9, Kind: probe.HTTP, Host: host, Path: path})
