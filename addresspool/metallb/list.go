@@ -1,4 +1,5 @@
-// Package metallb reads MetalLB's objects; it is the sole importer of their types.
+// Package metallb turns MetalLB's objects into pools and allocations, and writes down what MetalLB is asked for. It is the
+// only package that knows MetalLB's types, and it only reads them: pools and advertisements are the admin's.
 package metallb
 
 import (
