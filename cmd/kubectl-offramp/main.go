@@ -26,5 +26,5 @@ func main() {
 }
 
 func wiring() cli.Wiring {
-	return cli.Wiring{Version: version, Now: time.Now}
+	return cli.Wiring{Version: version, Now: time.Now, Rehearse: rehearse, Faults: faults()}
 }
