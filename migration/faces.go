@@ -279,10 +279,12 @@ func (w *walk) overtakenShares() outcome {
 }
 
 // soakedStep: the soak of a share step is over and what was measured since is within the error budget. No measurement is
-// inconclusive, never success.
+// inconclusive, never success. After release Soaked judges the path, and a share is not opened again.
 func (w *walk) soakedStep(k dnsctl.Step) outcome {
 	end := w.journal.sighting(k).at.Add(seconds(w.settings.StepSoak))
 	switch {
+	case w.rules.after(w):
+		return outcome{}
 	case w.Now.Before(end):
 		return until(end, ReasonSoaking, "the share soaks")
 	case w.New.Samples <= 0 && !w.waives(GateProven):

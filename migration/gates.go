@@ -8,6 +8,9 @@ type gate struct {
 
 	goal         v1alpha1.Goal
 	done, undone func(*walk) outcome
+	// inTurn: its evidence means nothing before the rows above hold. A quiet old path while names still serve it is not
+	// drained, and nobody who waits for that condition may believe so.
+	inTurn bool
 }
 
 // GateDoc is the row in words; docs/gates.md is made of it.
@@ -42,30 +45,30 @@ func stageGates() []gate {
 	return []gate{
 		{GateDoc{
 			Name: GateUndone, Undone: "every row below is undone, and that is stamped", Back: "WriteStamp",
-		}, v1alpha1.GoalReport, notOnThisWay, undoneStamped},
+		}, v1alpha1.GoalReport, notOnThisWay, undoneStamped, false},
 		{GateDoc{
 			Name: GateEligible, Done: "no finding blocks and a plan can be made; moot once a plan is recorded",
-		}, v1alpha1.GoalStage, eligible, notOnThisWay},
+		}, v1alpha1.GoalStage, eligible, notOnThisWay, false},
 		{GateDoc{
 			Name: GateGuarded, Done: "everybody else is denied the claimed addresses", Waivable: true,
 			Undone: "always: going back never lifts the guard",
-		}, v1alpha1.GoalStage, guarded, notOnThisWay},
+		}, v1alpha1.GoalStage, guarded, notOnThisWay, false},
 		{GateDoc{
 			Name: GateRecorded, Done: "snapshot and the plan of this attempt are stored", Forward: "RecordPlan",
 			Undone: "always: the record is kept",
-		}, v1alpha1.GoalStage, recorded, notOnThisWay},
+		}, v1alpha1.GoalStage, recorded, notOnThisWay, false},
 		{GateDoc{
 			Name: GateClaimed, Done: "every address of the plan is claimed by us", Forward: "Claim",
 			Undone: "no claim is ours", Back: "Unclaim",
-		}, v1alpha1.GoalStage, claimed, unclaimed},
+		}, v1alpha1.GoalStage, claimed, unclaimed, false},
 		{GateDoc{
 			Name: GateStaged, Done: "the target objects are exactly as in the plan", Forward: "Apply",
 			Undone: "no target object of ours exists", Back: "Remove",
-		}, v1alpha1.GoalStage, staged, unstaged},
+		}, v1alpha1.GoalStage, staged, unstaged, false},
 		{GateDoc{
 			Name: GateProven, Done: "the new path was good for the asked number of rounds; moot after release", Waivable: true,
 			Undone: "nobody needs the new path: names never moved, or were seen back, the largest TTL is over and the path is quiet",
-		}, v1alpha1.GoalStage, proven, unneeded},
+		}, v1alpha1.GoalStage, proven, unneeded, false},
 	}
 }
 
@@ -74,31 +77,31 @@ func shiftGates() []gate {
 		{GateDoc{
 			Name: GateTTLLowered, Done: "every server answers the low TTL and the largest old TTL has passed since; moot once a share is intended",
 			Forward: "WriteStamp, ChangeNames, WriteStamp", Undone: "every server answers the snapshot", Back: "WriteStamp, ChangeNames, WriteStamp",
-		}, v1alpha1.GoalCutOver, lowered, raised},
+		}, v1alpha1.GoalCutOver, lowered, raised, false},
 		{GateDoc{
 			Name: GateShifted, Done: "every share step was intended, changed, seen at every server, and soaked within the error budget",
 			Forward: "WriteStamp, ChangeNames, WriteStamp", Undone: "every server answers the old set again", Back: "WriteStamp, ChangeNames, WriteStamp",
-		}, v1alpha1.GoalCutOver, shifted, shiftedBack},
+		}, v1alpha1.GoalCutOver, shifted, shiftedBack, false},
 		{GateDoc{
 			Name: GateSettled, Done: "the low TTL has passed since the last share was seen; moot after release",
 			Undone: "the old path answers, where names still serve the new address",
-		}, v1alpha1.GoalCutOver, settled, oldPath},
+		}, v1alpha1.GoalCutOver, settled, oldPath, true},
 		{GateDoc{
 			Name: GateDrained, Done: "no new connection to the old address for the window, and none left that removal would cut; moot after release",
 			Waivable: true,
-		}, v1alpha1.GoalCutOver, drained, notOnThisWay},
+		}, v1alpha1.GoalCutOver, drained, notOnThisWay, true},
 		{GateDoc{
 			Name: GateReleased, Done: "no member carries the field, and that is stamped", Forward: "Release, WriteStamp",
 			Undone: "what we removed is back as in the snapshot", Back: "Restore, WriteStamp",
-		}, v1alpha1.GoalRelease, released, restored},
+		}, v1alpha1.GoalRelease, released, restored, false},
 		{GateDoc{
 			Name: GateSoaked, Done: "the new path was good for the soak time after release",
-		}, v1alpha1.GoalRelease, soaked, notOnThisWay},
+		}, v1alpha1.GoalRelease, soaked, notOnThisWay, true},
 		{GateDoc{
 			Name: GateTTLRestored, Done: "every server answers the new set at the original TTL", Forward: "WriteStamp, ChangeNames, WriteStamp",
-		}, v1alpha1.GoalRelease, ttlRestored, notOnThisWay},
+		}, v1alpha1.GoalRelease, ttlRestored, notOnThisWay, false},
 		{GateDoc{
 			Name: GateForgotten, Done: "the old address is silent, nobody else holds it, the TTLs are over and the new path is good", Forward: "Forget",
-		}, v1alpha1.GoalForget, forgotten, notOnThisWay},
+		}, v1alpha1.GoalForget, forgotten, notOnThisWay, false},
 	}
 }

@@ -129,7 +129,7 @@ func (w *world) outage() {
 // owners: a Git owner of the Service and an owner of the zone put things back every time.
 func (w *world) owners() {
 	if w.git && !w.field && w.relmark > 0 && w.p(.3) {
-		w.field = true
+		w.field, w.putBackIn = true, w.relmark
 		w.reverted++
 	}
 	z := w.zoneNow()
@@ -273,6 +273,9 @@ func (w *world) calm() {
 	w.approved = 0
 	if w.goal > 1 {
 		w.approved = w.live
+	}
+	if w.m.bias != nil {
+		w.m.bias(w)
 	}
 }
 

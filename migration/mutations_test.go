@@ -350,7 +350,7 @@ func backMutations() []mutation {
 		{name: "moot", what: "back wants the old path though names are back", rules: func(r *rules) {
 			r.face(GateSettled, nil, (*walk).oldGood)
 		}},
-		{name: "largest TTL", what: "back waits for the low TTL only", rules: func(r *rules) { r.backTTL = (*walk).lowTTL }},
+		{name: "largest TTL", what: "back waits for the low TTL only", rules: func(r *rules) { r.backTTL = (*walk).lowTTL }, bias: lateBack},
 		{name: "proxy", what: "established connections are excused though their proxy goes", facts: func(f *Facts) {
 			f.NewUse.ProxyGoes = false
 		}},
@@ -371,6 +371,13 @@ func backMutations() []mutation {
 			}, nil)
 		}},
 	}
+}
+
+// lateBack is a smooth walk to the end, and the way back from there, with clients that come seldom.
+func lateBack(w *world) {
+	w.keen, w.flip, w.mild, w.goal, w.approved, w.guard = true, false, .35, 3, w.live, true
+	w.git, w.zoneOwner, w.latent, w.orphan, w.fault = false, false, false, false, false
+	w.busy, w.back, w.paused = [3]float64{.1, .15, .1}, !w.noisy, false
 }
 
 func orderMutations() []mutation {

@@ -67,7 +67,7 @@ func (w *walk) ownRow(g *gate, back, beyond bool) Row {
 		face = g.undone
 	}
 	o := face(w).at(g.Name)
-	if beyond && !o.passes() {
+	if beyond && (!o.passes() || g.inTurn && !back && o.verdict != Moot && o.verdict != NotApplicable) {
 		return Row{Gate: g.Name, Verdict: Later, Reason: ReasonNotReached}
 	}
 	return w.row(o)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,11 +42,12 @@ const (
 	stuck
 	share
 	slow
+	blindly
 )
 
 func faultNames() []string {
 	return []string{
-		"lost-old", "lost-new", "no-path", "after-end", "many", "reshift", "inexact", "readd", "stuck", "share", "slow",
+		"lost-old", "lost-new", "no-path", "after-end", "many", "reshift", "inexact", "readd", "stuck", "share", "slow", "blindly",
 	}
 }
 
@@ -93,6 +95,8 @@ type mutation struct {
 	rules      func(*rules)
 	facts      func(*Facts)
 	world      defect
+	// bias makes a world in which the rule matters more often; it is applied at the start and when the world turns calm.
+	bias func(*world)
 	// hint is a seed at which the walk notices.
 	hint uint64
 }
@@ -192,6 +196,7 @@ type world struct {
 	busy      [3]float64
 	mild      float64
 	programed bool
+	putBackIn int64 // the attempt whose release a Git owner reverted last
 
 	noisy, fault, taken, foreign, hijack, tenant, excuseNew, excuseOld, trueFail bool
 	sticky, survives, proxy, latent, git, zoneOwner, orphan, keen, flip, shift   bool
@@ -239,6 +244,9 @@ func newWorld(seed uint64, m *mutation, r *rules, hold, shiftBack *fixture) *wor
 	w.busy = [][3]float64{{.7, .25, .6}, {.7, .25, .6}, {0, .2, 0}, {.02, .01, .02}}[w.rng.IntN(4)]
 	for i := range w.caches {
 		w.caches[i].kind = 'O'
+	}
+	if m.bias != nil {
+		m.bias(w)
 	}
 	w.zone = []version{{answer: dnsctl.Answer{Records: w.x.name.Snapshot}, kind: 'O', ttl: 16, at: -99}}
 	return w
@@ -540,6 +548,7 @@ func (w *world) act(d deed) {
 		w.staged, w.programed = 0, false
 		w.cut('N', !w.survives || w.proxy)
 	case Release:
+		w.fail(many, a.Attempt == w.putBackIn) // an edit that was reverted once is not repeated
 		w.field, w.relmark = false, a.Attempt
 		w.cut('O', !w.survives)
 	case Restore:
@@ -566,12 +575,24 @@ func (w *world) stamp(a WriteStamp, seen int, isLate bool) {
 		w.fail(reshift, !isLate && !w.trueFail && w.failures == 0 && w.newPath())
 		w.aborted[a.Attempt] = true
 	case v1alpha1.StampSeen:
+		w.fail(blindly, !isLate && !w.everywhere(a.Step))
 		w.samples, w.failures = 0, 0
 	case v1alpha1.StampUndone:
 		w.fail(inexact, !w.asBefore())
 		w.snap = nil
 	}
 	w.append(a.Kind, a.Step, a.Attempt)
+}
+
+// everywhere: every server, seen or not, answers the step.
+func (w *world) everywhere(k dnsctl.Step) bool {
+	for _, at := range w.at {
+		r := w.zone[at].answer.Records
+		if !slices.ContainsFunc(w.x.name.Allowed(k, []int32{25, 50, 100}), r.Equal) {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *world) asBefore() bool {
@@ -608,7 +629,7 @@ func (w *world) changeNames(a ChangeNames, d deed, isLate bool) {
 	up, down := place(after) > place(before), place(after) < place(before)
 	w.fail(reshift, up && w.aborted[d.attempt] && !d.back)
 	w.fail(lostNew, up && !isLate && !w.newPath())
-	w.fail(lostOld, down && !isLate && after == 'O' && !w.oldPath() && (d.back || w.aborted[d.attempt]))
+	w.fail(lostOld, down && !isLate && after == 'O' && !w.oldPath())
 }
 
 func place(kind byte) int { return strings.IndexByte("OXN", kind) }
