@@ -19,6 +19,10 @@ func TestPlansAreAsStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := mustPlan(t, planInput(edit))
+			if plan.Strategy != "Adopt" {
+				// What is applied, and what it loses, is held by the golden files of package gateway.
+				plan.Objects, plan.Notes = nil, nil
+			}
 			text, err := json.MarshalIndent(plan, "", "  ")
 			if err != nil {
 				t.Fatal(err)

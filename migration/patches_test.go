@@ -274,6 +274,32 @@ func TestRestorePatchPinsTheHealthCheckPortOfABalancerThatBecomesLocalAgain(t *t
 	}
 }
 
+func TestRestorePatchLeavesAHealthCheckPortThatIsImmutableNow(t *testing.T) {
+	t.Parallel()
+	api := &apiServer{}
+	before := api.create(service(func(s *corev1.Service) {
+		s.Spec.Type, s.Spec.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, local
+	}))
+	snap := TakeSnapshot([]*corev1.Service{before}, nil, time.Unix(0, 0)).Services[0]
+	live := release(t, api, before)
+	live.Spec.HealthCheckNodePort = 31111
+	live = must(t)(api.patch(live, RestorePatch(live, snap)))
+	if live.Spec.HealthCheckNodePort != 31111 || len(live.Spec.ExternalIPs) != 1 {
+		t.Errorf("restored to %+v", live.Spec)
+	}
+}
+
+func TestAdoptPatchAsksForNodePortsOnlyWhereTheServiceHadSome(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[corev1.ServiceType]bool{corev1.ServiceTypeClusterIP: false, corev1.ServiceTypeNodePort: true, "": false} {
+		svc := service(func(s *corev1.Service) { s.Spec.Type = kind })
+		ops := AdoptPatch(svc, adoptionOf(svc))
+		if last := ops[len(ops)-1]; last.Path != pathAllocate || last.Value != want {
+			t.Errorf("type %q: %+v, want %v", kind, last, want)
+		}
+	}
+}
+
 func TestUnadoptPatchGivesLostNodePortsBackAndDropsForeignSourceRanges(t *testing.T) {
 	t.Parallel()
 	api := &apiServer{}

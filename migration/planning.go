@@ -97,10 +97,10 @@ func (p *planner) begin() {
 // takeNames takes the names that point at an old address: Old are the members that leave, New those of the same
 // families that come.
 func (p *planner) takeNames() {
+	if p.Strategy == v1alpha1.StrategyAdopt {
+		return // The address stays, so does every name.
+	}
 	for _, n := range p.accepted {
-		if p.Strategy == v1alpha1.StrategyAdopt {
-			return // The address stays, so does every name.
-		}
 		for _, a := range p.plan.NewAddresses {
 			if slices.ContainsFunc(n.Old, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
 				n.New = append(n.New, a)

@@ -494,6 +494,14 @@ func TestFindingsThatAskOrInformComeBesideAPlan(t *testing.T) {
 	}
 }
 
+func TestAdoptionNeedsNoName(t *testing.T) {
+	t.Parallel()
+	p, findings := MakePlan(planInput(func(in *PlanInput) { asAdopt(in); in.Names = nil }))
+	if p == nil || len(findings) != 0 {
+		t.Errorf("plan %v, findings %+v", p != nil, findings)
+	}
+}
+
 func TestServicesThatAreNoMembersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	with := planInput(func(in *PlanInput) {

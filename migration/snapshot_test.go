@@ -61,6 +61,21 @@ func TestBeforeShowsEditsThatTheWalkDidNotMake(t *testing.T) {
 			func(s *corev1.Service) { s.Spec.ExternalIPs, s.Annotations, s.Spec.Ports[0].Port = nil, mark, 22 },
 			func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy, s.Spec.Ports[0].Port = local, 22 },
 		},
+		"a traffic policy that somebody changed after release stays": {
+			func(s *corev1.Service) {
+				s.Spec.ExternalIPs, s.Annotations, s.Spec.ExternalTrafficPolicy = nil, mark, corev1.ServiceExternalTrafficPolicyCluster
+			},
+			func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster },
+		},
+		"what adoption brought is gone, node ports that somebody asked for since too": {
+			func(s *corev1.Service) {
+				s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new(v1alpha1.ClassAdopted)
+				s.Spec.AllocateLoadBalancerNodePorts, s.Spec.Ports[0].NodePort = new(true), 30080
+				s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = local, 30081
+				s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
+			},
+			func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = local },
+		},
 		"a recreated Service is what it is": {
 			func(s *corev1.Service) { s.Spec.ExternalIPs, s.UID = nil, "u2" },
 			func(s *corev1.Service) { s.Spec.ExternalIPs, s.UID = nil, "u2" },
