@@ -36,7 +36,8 @@ func (w *world) checkAddresses(c *collector, g *group, m *member) {
 			c.add(ReasonDuplicateAddress, cleanUp, field, fmt.Sprintf("%s is listed before.", v.addr), "Remove the value.")
 			continue
 		case v.wrongFamily:
-			c.add(ReasonInertField, cleanUp, field, fmt.Sprintf("%s is not of the Service's IP families, so no proxy serves it.", v.addr), "Remove the value.")
+			c.add(ReasonInertField, cleanUp, field, fmt.Sprintf("%s is not of the Service's IP families, so no proxy serves it.", v.addr),
+				"Remove the value.")
 			continue
 		}
 		checkSpelling(c, field, v)
@@ -50,10 +51,12 @@ func (w *world) checkAddresses(c *collector, g *group, m *member) {
 func checkSpelling(c *collector, field string, v value) {
 	switch {
 	case !v.strict:
-		c.add(ReasonNonCanonicalAddress, ask, field, fmt.Sprintf("%s is read as %s; API servers since 1.36 take that spelling only where it is already stored, so going back would write %s.",
+		c.add(ReasonNonCanonicalAddress, ask, field, fmt.Sprintf("%s is read as %s; API servers since 1.36 take that spelling only where it "+
+			"is already stored, so going back would write %s.",
 			quote(v.text), v.addr, v.addr), fmt.Sprintf("Write %s.", v.addr))
 	case v.text != v.addr.String():
-		c.add(ReasonNonCanonicalAddress, inform, field, fmt.Sprintf("%s is %s in canonical form.", quote(v.text), v.addr), fmt.Sprintf("Write %s.", v.addr))
+		c.add(ReasonNonCanonicalAddress, inform, field, fmt.Sprintf("%s is %s in canonical form.", quote(v.text), v.addr),
+			fmt.Sprintf("Write %s.", v.addr))
 	}
 }
 
@@ -101,7 +104,8 @@ func (w *world) nodeAddress(g *group, a netip.Addr, node string) belongs {
 		return belongs{ReasonNodeAddress, upperFirst(problem) + ".", "Move to another address, or leave ipvs mode first.", block}
 	}
 	return belongs{
-		ReasonNodeAddress, fmt.Sprintf("%s is an address of node %s and is adopted in place; the Service stays bound to that node's life.", a, node),
+		ReasonNodeAddress, fmt.Sprintf("%s is an address of node %s and is adopted in place; the Service stays bound to that node's life.", a,
+			node),
 		"Nothing to do. To move to an address of a pool, give it a name (" + v1alpha1.AnnotationHostnames + ").", inform,
 	}
 }
@@ -133,7 +137,8 @@ func special(a netip.Addr) belongs {
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return belongs{ReasonBroadcastAddress, fmt.Sprintf("%s is the broadcast address.", a), fix, block}
 	case a.IsUnspecified(), a.IsMulticast(), a.IsLinkLocalUnicast():
-		return belongs{ReasonUnroutableAddress, fmt.Sprintf("%s is unspecified, link-local or multicast and leads to no single host.", a), fix, block}
+		return belongs{ReasonUnroutableAddress, fmt.Sprintf("%s is unspecified, link-local or multicast and leads to no single host.", a), fix,
+			block}
 	}
 	return belongs{}
 }
@@ -146,7 +151,8 @@ func (w *world) checkHostPorts(c *collector, m *member, a netip.Addr) {
 	for i, p := range m.svc.Spec.Ports {
 		if slices.Contains([]int32{22, 2379, 2380, 6443, 10250}, p.Port) && portText(p)[:3] == "TCP" {
 			c.add(ReasonHostPort, ask, fmt.Sprintf("spec.ports[%d]", i),
-				fmt.Sprintf("Port %d of %s is hidden behind this Service today; the host's own listener answers there once the field is gone.", p.Port, a),
+				fmt.Sprintf("Port %d of %s is hidden behind this Service today; the host's own listener answers there once the field is gone.", p.Port,
+					a),
 				"Close the port on the host or in the firewall before release.")
 		}
 	}
@@ -159,7 +165,8 @@ func checkSeveral(c *collector, g *group) {
 		count[a.Is6()] = append(count[a.Is6()], a.String())
 	}
 	if n := len(count[false]) + len(count[true]); n > MaxAddresses {
-		c.add(ReasonTooManyAddresses, block, "spec.externalIPs", fmt.Sprintf("%d addresses are more than the %d that one entry point may have.", n, MaxAddresses),
+		c.add(ReasonTooManyAddresses, block, "spec.externalIPs", fmt.Sprintf("%d addresses are more than the %d that one entry point may have.",
+			n, MaxAddresses),
 			"Remove addresses that carry no traffic, or split the Service.")
 		return
 	}

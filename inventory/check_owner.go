@@ -14,7 +14,8 @@ import (
 
 // checkOwner says who would put the field back. At most one owner is told, the one closest to the field.
 func checkOwner(c *collector, g *group, m *member) {
-	for _, check := range []func(*collector, *group, *member) bool{byGateway, byOpenShift, byInjector, byController, byGitOps, byHelm, byFile} {
+	for _, check := range []func(*collector, *group, *member) bool{byGateway, byOpenShift, byInjector, byController, byGitOps, byHelm,
+		byFile} {
 		if check(c, g, m) {
 			return
 		}
@@ -44,12 +45,15 @@ func byGateway(c *collector, _ *group, m *member) bool {
 	if kind == "" {
 		return false
 	}
-	fix := fmt.Sprintf("Migrate at the Gateway: take the addresses out of spec.addresses of %s %s/%s and pin them with spec.infrastructure.annotations[metallb.io/loadBalancerIPs].",
+	fix := fmt.Sprintf("Migrate at the Gateway: take the addresses out of spec.addresses of %s %s/%s and pin them with "+
+		"spec.infrastructure.annotations[metallb.io/loadBalancerIPs].",
 		kind, m.svc.Namespace, name)
 	if kind != "Gateway" {
-		fix = fmt.Sprintf("Take externalIPs out of the proxy settings behind %s %s (EnvoyProxy spec.provider.kubernetes.envoyService, NginxProxy spec.kubernetes.service).", kind, name)
+		fix = fmt.Sprintf("Take externalIPs out of the proxy settings behind %s %s (EnvoyProxy spec.provider.kubernetes.envoyService, "+
+			"NginxProxy spec.kubernetes.service).", kind, name)
 	}
-	c.add(ReasonOwnedByGateway, block, "metadata.labels", fmt.Sprintf("A Gateway implementation writes this Service for %s %s; an edit here would be reverted.", kind, quote(name)), fix)
+	c.add(ReasonOwnedByGateway, block, "metadata.labels", fmt.Sprintf("A Gateway implementation writes this Service for %s %s; an edit "+
+		"here would be reverted.", kind, quote(name)), fix)
 	return true
 }
 
@@ -57,7 +61,8 @@ func byOpenShift(c *collector, _ *group, m *member) bool {
 	if !fieldManagedBy(m.svc, "openshift-controller-manager", "cluster-policy-controller", "ingress-ip-controller") {
 		return false
 	}
-	c.add(ReasonOwnedByOpenShift, block, "metadata.managedFields", "OpenShift assigns these addresses (autoAssignCIDRs) and would assign them again.",
+	c.add(ReasonOwnedByOpenShift, block, "metadata.managedFields",
+		"OpenShift assigns these addresses (autoAssignCIDRs) and would assign them again.",
 		"Remove spec.externalIP.autoAssignCIDRs from networks.config.openshift.io cluster first.")
 	return true
 }
@@ -67,7 +72,8 @@ func byInjector(c *collector, _ *group, m *member) bool {
 	if _, ok := m.svc.Annotations[key]; !ok {
 		return false
 	}
-	c.add(ReasonFieldInjected, block, "metadata.annotations["+key+"]", "externalip-manager writes addresses into the field and would write them again.",
+	c.add(ReasonFieldInjected, block, "metadata.annotations["+key+"]",
+		"externalip-manager writes addresses into the field and would write them again.",
 		"Remove the annotation; publish the address with external-dns' target annotation instead.")
 	return true
 }
@@ -80,7 +86,8 @@ func byController(c *collector, _ *group, m *member) bool {
 	if ref == nil {
 		return false
 	}
-	c.add(ReasonOwnedByController, ask, "metadata.ownerReferences", fmt.Sprintf("%s %s owns the Service and would revert an edit here.", ref.Kind, ref.Name),
+	c.add(ReasonOwnedByController, ask, "metadata.ownerReferences",
+		fmt.Sprintf("%s %s owns the Service and would revert an edit here.", ref.Kind, ref.Name),
 		fmt.Sprintf("Be ready to take externalIPs out of %s %s when the walk asks for it.", ref.Kind, ref.Name))
 	return true
 }
@@ -118,7 +125,8 @@ func gitOpsOwner(svc *corev1.Service) string {
 		owner string
 		names []string
 	}{
-		{"Argo CD", []string{"argocd-controller", "argocd-application-controller"}}, {"Flux", []string{"kustomize-controller", "helm-controller"}},
+		{"Argo CD", []string{"argocd-controller", "argocd-application-controller"}}, {"Flux",
+			[]string{"kustomize-controller", "helm-controller"}},
 		{"Terraform", []string{"Terraform", "HashiCorp"}}, {"Rancher Fleet", []string{"fleetagent", "fleet-agent"}},
 	}
 	for _, m := range managers {
@@ -131,7 +139,8 @@ func gitOpsOwner(svc *corev1.Service) string {
 
 func byHelm(c *collector, g *group, m *member) bool {
 	release := m.svc.Annotations["meta.helm.sh/release-name"]
-	if release == "" && m.svc.Labels["app.kubernetes.io/managed-by"] != "Helm" && m.svc.Labels["heritage"] != "Helm" && !fieldManagedBy(m.svc, "helm", "Helm") {
+	if release == "" && m.svc.Labels["app.kubernetes.io/managed-by"] != "Helm" && m.svc.Labels["heritage"] != "Helm" && !fieldManagedBy(m.svc,
+		"helm", "Helm") {
 		return false
 	}
 	which := "A Helm release"
@@ -148,7 +157,8 @@ func byFile(c *collector, _ *group, m *member) bool {
 	if !strings.Contains(m.svc.Annotations[key], `"externalIPs"`) {
 		return false
 	}
-	c.add(ReasonAppliedFromFile, inform, "metadata.annotations["+key+"]", "kubectl apply wrote the field; applying the same file again would put it back.",
+	c.add(ReasonAppliedFromFile, inform, "metadata.annotations["+key+"]",
+		"kubectl apply wrote the field; applying the same file again would put it back.",
 		"Remove externalIPs from the file when the walk releases the field.")
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 )
@@ -30,7 +32,8 @@ func (w *world) checkOptIn(c *collector, g *group) {
 			fmt.Sprintf("Annotate them %s: %s, or leave them out in spec.members of the EntryPoint.", v1alpha1.AnnotationPolicy, policy))
 	}
 	if len(other) > 0 {
-		c.add(ReasonPoliciesDiffer, block, "metadata.annotations["+v1alpha1.AnnotationPolicy+"]", fmt.Sprintf("Opted into another policy than %s: %s.", quote(policy), some(other)),
+		c.add(ReasonPoliciesDiffer, block, "metadata.annotations["+v1alpha1.AnnotationPolicy+"]",
+			fmt.Sprintf("Opted into another policy than %s: %s.", quote(policy), some(other)),
 			"Annotate all members with one policy.")
 	}
 }
@@ -43,12 +46,14 @@ func (w *world) checkPolicy(c *collector, g *group) {
 		return
 	}
 	if policy == nil {
-		c.add(ReasonPolicyMissing, block, field, fmt.Sprintf("MigrationPolicy %s does not exist.", quote(name)), "Create it, or name one that exists.")
+		c.add(ReasonPolicyMissing, block, field, fmt.Sprintf("MigrationPolicy %s does not exist.", quote(name)),
+			"Create it, or name one that exists.")
 		return
 	}
 	for _, m := range g.members {
 		if ns, _, _ := strings.Cut(m.key, "/"); !slices.Contains(policy.Spec.Namespaces, ns) {
-			c.add(ReasonPolicyForbidsNamespace, block, field, fmt.Sprintf("MigrationPolicy %s does not list namespace %s of %s.", name, ns, m.object()),
+			c.add(ReasonPolicyForbidsNamespace, block, field, fmt.Sprintf("MigrationPolicy %s does not list namespace %s of %s.", name, ns,
+				m.object()),
 				"An admin adds the namespace to spec.namespaces, or the Service names another policy.")
 		}
 	}
@@ -57,7 +62,8 @@ func (w *world) checkPolicy(c *collector, g *group) {
 	}
 	if !permits(policy, g.choice.strategy) {
 		c.add(ReasonPolicyForbidsStrategy, block, field, fmt.Sprintf("MigrationPolicy %s does not allow strategy %s.", name, g.choice.strategy),
-			"An admin adds it to spec.strategies (Gateway needs spec.gateway too), or the Service asks for another one with "+v1alpha1.AnnotationStrategy+".")
+			"An admin adds it to spec.strategies (Gateway needs spec.gateway too), or the Service asks for another one with "+
+				""+v1alpha1.AnnotationStrategy+".")
 		return
 	}
 	w.checkPools(c, g, policy)
@@ -102,7 +108,8 @@ func (w *world) checkPools(c *collector, g *group, policy *v1alpha1.MigrationPol
 	}
 	const field = "metadata.annotations[" + v1alpha1.AnnotationPolicy + "]"
 	if len(policy.Spec.Pools) == 0 {
-		c.add(ReasonPoolMissing, block, field, fmt.Sprintf("MigrationPolicy %s names no pool for new addresses.", policy.Name), "An admin adds one to spec.pools.")
+		c.add(ReasonPoolMissing, block, field, fmt.Sprintf("MigrationPolicy %s names no pool for new addresses.", policy.Name),
+			"An admin adds one to spec.pools.")
 		return
 	}
 	if !w.poolsSeen {
@@ -123,15 +130,19 @@ func (w *world) checkPools(c *collector, g *group, policy *v1alpha1.MigrationPol
 	}
 	switch len(policy.Spec.Pools) {
 	case len(missing):
-		c.add(ReasonPoolMissing, block, field, fmt.Sprintf("No pool of MigrationPolicy %s exists: %s.", policy.Name, some(missing)), "An admin creates the pool, or names one that exists.")
+		c.add(ReasonPoolMissing, block, field, fmt.Sprintf("No pool of MigrationPolicy %s exists: %s.", policy.Name, some(missing)),
+			"An admin creates the pool, or names one that exists.")
 	case len(missing) + len(unusable):
-		c.add(ReasonPoolUnusable, block, field, fmt.Sprintf("No pool of MigrationPolicy %s can serve it: %s.", policy.Name, some(unusable)), "An admin corrects the pool or its advertisements.")
+		c.add(ReasonPoolUnusable, block, field, fmt.Sprintf("No pool of MigrationPolicy %s can serve it: %s.", policy.Name, some(unusable)),
+			"An admin corrects the pool or its advertisements.")
 	}
 }
 
 // hasBalancer tells that the group is served by a load balancer of its own already.
 func (g *group) hasBalancer() bool {
-	return slices.ContainsFunc(g.members, func(m *member) bool { return m.svc.Spec.Type == "LoadBalancer" && len(ingressAddresses(m.svc)) > 0 })
+	return slices.ContainsFunc(g.members, func(m *member) bool {
+		return m.svc.Spec.Type == corev1.ServiceTypeLoadBalancer && len(ingressAddresses(m.svc)) > 0
+	})
 }
 
 // checkAnnouncers judges whether new addresses could be served at all.
@@ -140,7 +151,8 @@ func (w *world) checkAnnouncers(c *collector, g *group) {
 		return
 	}
 	if w.noAnnouncer {
-		c.add(ReasonNoEligibleAnnouncer, block, "", "Every node carries label node.kubernetes.io/exclude-from-external-load-balancers, so nobody announces a new address.",
+		c.add(ReasonNoEligibleAnnouncer, block, "", "Every node carries label node.kubernetes.io/exclude-from-external-load-balancers, so "+
+			"nobody announces a new address.",
 			"Remove the label from a node, or run MetalLB's speakers with --ignore-exclude-lb.")
 	}
 	if w.serviceLB != "" {

@@ -15,21 +15,24 @@ const MaxListeners = 64
 // checkService judges what a member's spec says beside its addresses.
 func (w *world) checkService(c *collector, g *group, m *member) {
 	if m.svc.DeletionTimestamp != nil {
-		c.add(ReasonTerminating, block, "metadata.deletionTimestamp", "The Service is being deleted.", "Let the deletion end, or remove the finalizers that hold it.")
+		c.add(ReasonTerminating, block, "metadata.deletionTimestamp", "The Service is being deleted.",
+			"Let the deletion end, or remove the finalizers that hold it.")
 	}
 	checkPorts(c, m)
 	checkPolicyFields(c, g, m)
 	checkBalancer(c, g, m)
 	w.checkEndpoints(c, g, m)
 	if sign := dataPlaneSign(m.svc); sign != "" {
-		c.add(ReasonDataPlane, inform, "spec.selector", "The Pods are themselves an Ingress or Gateway data plane ("+sign+").", "Nothing to do; hosts behind it move with it.")
+		c.add(ReasonDataPlane, inform, "spec.selector", "The Pods are themselves an Ingress or Gateway data plane ("+sign+").",
+			"Nothing to do; hosts behind it move with it.")
 	}
 	if sign := bakedInSign(m.svc); sign != "" {
 		severity := ask
 		if g.choice.hint == v1alpha1.StrategyAdopt {
 			severity = inform
 		}
-		c.add(ReasonAddressBakedIn, severity, "spec.selector", "The Service "+sign+": such applications hand their own address to clients, so DNS does not move them.",
+		c.add(ReasonAddressBakedIn, severity, "spec.selector", "The Service "+sign+": such applications hand their own address to clients, so "+
+			"DNS does not move them.",
 			"Confirm that the address stays (annotate "+v1alpha1.AnnotationStrategy+": Adopt), or change the advertised address first.")
 	}
 }
@@ -40,7 +43,8 @@ func checkPorts(c *collector, m *member) {
 		switch KindOf(p, nil) {
 		case PortUDP:
 			if p.Port == 67 || p.Port == 68 {
-				c.add(ReasonBroadcastPort, block, field, fmt.Sprintf("UDP port %d is DHCP: its clients send broadcasts, which no load balancer passes on.", p.Port),
+				c.add(ReasonBroadcastPort, block, field, fmt.Sprintf("UDP port %d is DHCP: its clients send broadcasts, which no load balancer "+
+					"passes on.", p.Port),
 					"Serve it from a Pod in the host network, and take the port out of the Service.")
 				continue
 			}
@@ -49,7 +53,8 @@ func checkPorts(c *collector, m *member) {
 			c.add(ReasonSCTP, inform, field, "SCTP is served by no Gateway route.", "Nothing to do; a load balancer serves it.")
 		case PortHTTP, PortTLS, PortTCP:
 			if p.Port == 25 || p.Port == 465 || p.Port == 587 {
-				c.add(ReasonMailReputation, inform, field, fmt.Sprintf("Port %d is mail: reverse DNS, SPF and reputation belong to the address.", p.Port), "Keep the address (Adopt).")
+				c.add(ReasonMailReputation, inform, field, fmt.Sprintf("Port %d is mail: reverse DNS, SPF and reputation belong to the address.",
+					p.Port), "Keep the address (Adopt).")
 			}
 		}
 	}
@@ -59,19 +64,23 @@ func checkPorts(c *collector, m *member) {
 // A Gateway is never chosen, nor taken by hint, where affinity or the client's address would be lost.
 func checkPolicyFields(c *collector, g *group, m *member) {
 	if m.svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		c.add(ReasonSessionAffinity, inform, "spec.sessionAffinity", "Clients stick to a Pod by their address; behind a Gateway they would not.", "Keep strategy LoadBalancer or Adopt.")
+		c.add(ReasonSessionAffinity, inform, "spec.sessionAffinity", "Clients stick to a Pod by their address; behind a Gateway they would not.",
+			"Keep strategy LoadBalancer or Adopt.")
 	}
 	if isLocal(m) {
 		c.add(ReasonLocalTrafficPolicy, inform, "spec.externalTrafficPolicy", "Pods see the client's address; behind a Gateway they would not.",
 			"Keep strategy LoadBalancer or Adopt.")
 	}
 	if len(m.svc.Spec.LoadBalancerSourceRanges) > 0 {
-		c.add(ReasonSourceRanges, ask, "spec.loadBalancerSourceRanges", "The ranges filter load balancer addresses only, so they were inert and begin to filter now.",
+		c.add(ReasonSourceRanges, ask, "spec.loadBalancerSourceRanges",
+			"The ranges filter load balancer addresses only, so they were inert and begin to filter now.",
 			"Check that every client lies in the ranges, or remove them.")
 	}
-	for _, key := range []string{"kube-router.io/service.local", "kube-router.io/service.dsr", "kube-router.io/service.hairpin.externalips", "k8s.co/keepalived-forward-method"} {
+	for _, key := range []string{"kube-router.io/service.local", "kube-router.io/service.dsr", "kube-router.io/service.hairpin.externalips",
+		"k8s.co/keepalived-forward-method"} {
 		if text, ok := m.svc.Annotations[key]; ok && g.choice.strategy != v1alpha1.StrategyAdopt {
-			c.add(ReasonPolicyAnnotation, ask, "metadata.annotations["+key+"]", "The annotation ("+quote(text)+") changes how the address is served; a new address is served without it.",
+			c.add(ReasonPolicyAnnotation, ask, "metadata.annotations["+key+"]",
+				"The annotation ("+quote(text)+") changes how the address is served; a new address is served without it.",
 				"Confirm that it is not needed any more, or keep the address (Adopt).")
 		}
 	}
@@ -89,7 +98,8 @@ func checkBalancer(c *collector, g *group, m *member) {
 		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "The Service already has a load balancer on "+got+", which could take over.",
 			"Move the names to "+got+" and remove externalIPs, or ask for another strategy.")
 	case g.choice.strategy == v1alpha1.StrategyAdopt:
-		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "To be adopted the Service must leave type LoadBalancer first, and may lose its node ports.",
+		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "To be adopted the Service must leave type LoadBalancer first, and may lose its "+
+			"node ports.",
 			"Note the node ports, set type NodePort, then adopt; or keep the load balancer it has.")
 	default:
 		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "The Service is of type LoadBalancer, but no controller has given it an address.",
@@ -99,7 +109,8 @@ func checkBalancer(c *collector, g *group, m *member) {
 
 func (w *world) checkEndpoints(c *collector, g *group, m *member) {
 	if w.ready != nil && !w.ready[m.key] && !m.svc.Spec.PublishNotReadyAddresses {
-		c.add(ReasonNoEndpoints, ask, "", "No endpoint is ready, so nothing can prove that a new path works.", "Start the Pods, or remove the Service if nobody needs it.")
+		c.add(ReasonNoEndpoints, ask, "", "No endpoint is ready, so nothing can prove that a new path works.",
+			"Start the Pods, or remove the Service if nobody needs it.")
 	}
 	if !isSelectorless(m) {
 		return
@@ -119,7 +130,8 @@ func checkListeners(c *collector, g *group) {
 	}
 	perPort := max(1, len(g.names()))
 	if n := len(g.portTexts()) * perPort; n > MaxListeners {
-		c.add(ReasonTooManyPorts, block, "spec.ports", fmt.Sprintf("%d ports and names need %d listeners; a Gateway has at most %d.", len(g.portTexts())+perPort, n, MaxListeners),
+		c.add(ReasonTooManyPorts, block, "spec.ports", fmt.Sprintf("%d ports and names need %d listeners; a Gateway has at most %d.",
+			len(g.portTexts())+perPort, n, MaxListeners),
 			"Ask for strategy LoadBalancer with annotation "+v1alpha1.AnnotationStrategy+", or split the Service.")
 	}
 }
@@ -136,7 +148,8 @@ func checkLocalSharing(c *collector, g *group) {
 	}
 	if i := slices.IndexFunc(g.members, differs); i >= 0 {
 		c.add(ReasonSharedAddressLocal, block, "spec.externalTrafficPolicy",
-			fmt.Sprintf("%s and %s cannot share one load balancer address: sharing needs externalTrafficPolicy Cluster on both, or Local and the same selector.", first.key, g.members[i].key),
+			fmt.Sprintf("%s and %s cannot share one load balancer address: sharing needs externalTrafficPolicy Cluster on both, or Local and the "+
+				"same selector.", first.key, g.members[i].key),
 			"Set Cluster on both (Pods no longer see client addresses), give them different names, or keep the address (Adopt).")
 	}
 }

@@ -134,7 +134,8 @@ func (w *world) checkShared(c *collector, g *group) {
 		if len(others) > 3 {
 			others = append(others[:3], "others")
 		}
-		c.add(ReasonSharedAddress, inform, "spec.externalIPs", fmt.Sprintf("%s is used by %s too; they are not part of this entry point and stay.", a, strings.Join(others, ", ")),
+		c.add(ReasonSharedAddress, inform, "spec.externalIPs", fmt.Sprintf("%s is used by %s too; they are not part of this entry point and "+
+			"stay.", a, strings.Join(others, ", ")),
 			"Migrate them as well before the address is given up.")
 	}
 }
@@ -142,17 +143,21 @@ func (w *world) checkShared(c *collector, g *group) {
 // checkNames judges what a member's annotations bring.
 func checkNames(c *collector, m *member) {
 	for _, text := range m.badNames {
-		c.add(ReasonHostnameInvalid, ask, "metadata.annotations", quote(text)+" is no DNS name, so it will not be moved.", "Correct or remove it.")
+		c.add(ReasonHostnameInvalid, ask, "metadata.annotations", quote(text)+" is no DNS name, so it will not be moved.",
+			"Correct or remove it.")
 	}
 	if m.tooManyNames > MaxNames {
-		c.add(ReasonTooManyNames, block, "metadata.annotations", fmt.Sprintf("%d names are more than the %d that one Service may bring.", m.tooManyNames, MaxNames),
+		c.add(ReasonTooManyNames, block, "metadata.annotations", fmt.Sprintf("%d names are more than the %d that one Service may bring.",
+			m.tooManyNames, MaxNames),
 			"Name a common CNAME target instead, or split the Service.")
 	}
 	for _, name := range m.deadNames {
-		c.add(ReasonNameNotLive, inform, "metadata.annotations", name+" does not answer with an address of the Service, so it is not moved.", "Nothing to do, or remove it.")
+		c.add(ReasonNameNotLive, inform, "metadata.annotations", name+" does not answer with an address of the Service, so it is not moved.",
+			"Nothing to do, or remove it.")
 	}
 	for _, name := range m.refusedNames {
-		c.add(ReasonNameNotAllowed, ask, "metadata.annotations", fmt.Sprintf("No DNSZone of the policy lets namespace %s move %s.", namespaceOf(m), name),
+		c.add(ReasonNameNotAllowed, ask, "metadata.annotations", fmt.Sprintf("No DNSZone of the policy lets namespace %s move %s.",
+			namespaceOf(m), name),
 			"Grant the domain in DNSZone spec.domains, or move the name by hand.")
 	}
 	checkExternalDNS(c, m)
@@ -171,10 +176,12 @@ func checkExternalDNS(c *collector, m *member) {
 			if m.redundant {
 				continue
 			}
-			c.add(ReasonExternalDNS, ask, field, "external-dns publishes externalIPs of this Service: its records change at the moment the field goes.",
+			c.add(ReasonExternalDNS, ask, field, "external-dns publishes externalIPs of this Service: its records change at the moment the field "+
+				"goes.",
 				"Set annotation "+prefix+"target to the address that must stay published, then go on.")
 		default:
-			c.add(ReasonExternalDNS, inform, field, "external-dns may read this Service; it publishes no externalIPs of a "+typeText(m.svc)+" Service.",
+			c.add(ReasonExternalDNS, inform, field, "external-dns may read this Service; it publishes no externalIPs of a "+typeText(m.svc)+" "+
+				"Service.",
 				"Check who writes the name before it is moved.")
 		}
 	}
@@ -203,7 +210,8 @@ func (w *world) checkGroupNames(c *collector, g *group) {
 		}
 		if len(foreign) > 0 {
 			slices.Sort(foreign)
-			c.add(ReasonNameHasOthers, inform, "", fmt.Sprintf("%s answers with %s too, which is not this entry point's and stays.", name, some(slices.Compact(foreign))), "Nothing to do.")
+			c.add(ReasonNameHasOthers, inform, "", fmt.Sprintf("%s answers with %s too, which is not this entry point's and stays.", name,
+				some(slices.Compact(foreign))), "Nothing to do.")
 		}
 	}
 }

@@ -31,7 +31,8 @@ func (w *world) choose(g *group) choice {
 		return choice{strategy: strategy, why: why, hint: hint}
 	}
 	if problem := w.refuses(g, hint); problem != "" {
-		return choice{strategy: strategy, why: why, hintIgnored: fmt.Sprintf("%s asks for strategy %s, but %s.", object, quote(string(hint)), problem)}
+		return choice{strategy: strategy, why: why, hintIgnored: fmt.Sprintf("%s asks for strategy %s, but %s.", object, quote(string(hint)),
+			problem)}
 	}
 	return choice{strategy: hint, hint: hint, why: fmt.Sprintf("%s asks for it with annotation %s; without it: %s, because %s",
 		object, v1alpha1.AnnotationStrategy, strategy, lowerFirst(why))}
@@ -96,7 +97,8 @@ func served(_ *world, g *group) (v1alpha1.Strategy, string) {
 
 func mail(_ *world, g *group) (v1alpha1.Strategy, string) {
 	if m, port := mailPort(g); m != nil {
-		return v1alpha1.StrategyAdopt, fmt.Sprintf("%s serves mail on port %d: reverse DNS, SPF and reputation belong to the address, which may not move.", m.object(), port)
+		return v1alpha1.StrategyAdopt, fmt.Sprintf("%s serves mail on port %d: reverse DNS, SPF and reputation belong to the address, which "+
+			"may not move.", m.object(), port)
 	}
 	return "", ""
 }
@@ -104,7 +106,8 @@ func mail(_ *world, g *group) (v1alpha1.Strategy, string) {
 func bakedIn(_ *world, g *group) (v1alpha1.Strategy, string) {
 	for _, m := range g.members {
 		if sign := bakedInSign(m.svc); sign != "" {
-			return v1alpha1.StrategyAdopt, fmt.Sprintf("%s %s: such applications hand their own address to clients, so DNS does not move them.", m.object(), sign)
+			return v1alpha1.StrategyAdopt, fmt.Sprintf("%s %s: such applications hand their own address to clients, so DNS does not move them.",
+				m.object(), sign)
 		}
 	}
 	return "", ""
@@ -138,13 +141,15 @@ func selectorless(w *world, g *group) (v1alpha1.Strategy, string) {
 	if notRoutable(g) == "" && permits(g.policy(), v1alpha1.StrategyGateway) {
 		return "", ""
 	}
-	return v1alpha1.StrategyAdopt, g.members[i].object() + " has no selector: a second Service would have no endpoints, so this one keeps the address."
+	return v1alpha1.StrategyAdopt, g.members[i].object() + " has no selector: a second Service would have no endpoints, so this one keeps " +
+		"the address."
 }
 
 func dataPlane(_ *world, g *group) (v1alpha1.Strategy, string) {
 	for _, m := range g.members {
 		if sign := dataPlaneSign(m.svc); sign != "" {
-			return v1alpha1.StrategyLoadBalancer, fmt.Sprintf("The Pods of %s are themselves an Ingress or Gateway data plane (%s).", m.object(), sign)
+			return v1alpha1.StrategyLoadBalancer, fmt.Sprintf("The Pods of %s are themselves an Ingress or Gateway data plane (%s).", m.object(),
+				sign)
 		}
 	}
 	return "", ""
@@ -232,7 +237,8 @@ func portsSentence(g *group) string {
 	for _, k := range []struct {
 		kind PortKind
 		text string
-	}{{PortHTTP, "HTTP (HTTPRoute)"}, {PortTLS, "TLS with known names (TLSRoute, passthrough)"}, {PortTCP, "TCP as the policy asks (TCPRoute)"}} {
+	}{{PortHTTP, "HTTP (HTTPRoute)"}, {PortTLS, "TLS with known names (TLSRoute, passthrough)"}, {PortTCP,
+		"TCP as the policy asks (TCPRoute)"}} {
 		if kinds[k.kind] {
 			parts = append(parts, k.text)
 		}

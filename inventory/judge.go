@@ -40,7 +40,8 @@ func (w *world) judge(g *group) []v1alpha1.Finding {
 // judgeUseless says why the field can go, and who has to take it out.
 func (w *world) judgeUseless(c *collector, g *group) []v1alpha1.Finding {
 	m := g.members[0]
-	reason, fix := ReasonInertField, "Remove spec.externalIPs: kubectl patch service "+m.svc.Name+" -n "+namespaceOf(m)+` --type=json -p '[{"op":"remove","path":"/spec/externalIPs"}]'`
+	reason, fix := ReasonInertField, "Remove spec.externalIPs: kubectl patch service "+m.svc.Name+" -n "+
+		""+namespaceOf(m)+` --type=json -p '[{"op":"remove","path":"/spec/externalIPs"}]'`
 	if m.redundant {
 		reason = ReasonExistingLoadBalancer
 		if !isLive(m.svc) {
@@ -59,7 +60,8 @@ func (w *world) judgeUseless(c *collector, g *group) []v1alpha1.Finding {
 
 func checkHint(c *collector, g *group) {
 	if g.choice.hintIgnored != "" {
-		c.add(ReasonHintIgnored, ask, "metadata.annotations["+v1alpha1.AnnotationStrategy+"]", g.choice.hintIgnored, "Correct or remove the annotation.")
+		c.add(ReasonHintIgnored, ask, "metadata.annotations["+v1alpha1.AnnotationStrategy+"]", g.choice.hintIgnored,
+			"Correct or remove the annotation.")
 	}
 }
 
@@ -68,7 +70,8 @@ func (w *world) checkMode(c *collector, g *group) {
 	if w.proxyMode != v1alpha1.ProxyIPVS {
 		return
 	}
-	c.add(ReasonIPVSMode, inform, "", "kube-proxy runs in ipvs mode: established connections end when the field goes.", "Wait until no connection is left, or leave ipvs mode first.")
+	c.add(ReasonIPVSMode, inform, "", "kube-proxy runs in ipvs mode: established connections end when the field goes.",
+		"Wait until no connection is left, or leave ipvs mode first.")
 }
 
 // clusterFindings belong to no entry point.
@@ -79,7 +82,8 @@ func (w *world) clusterFindings(c Cluster) []v1alpha1.Finding {
 	}
 	for _, u := range unseen(c) {
 		f := collect(u.Kind)
-		f.add(ReasonUnseen, inform, "", u.Kind+" could not be looked at: "+u.Why+". What depends on it is unknown.", "Grant the right to read it, or give its objects.")
+		f.add(ReasonUnseen, inform, "", u.Kind+" could not be looked at: "+u.Why+". What depends on it is unknown.",
+			"Grant the right to read it, or give its objects.")
 		out = append(out, f.findings()...)
 	}
 	return sortFindings(out)
@@ -88,14 +92,16 @@ func (w *world) clusterFindings(c Cluster) []v1alpha1.Finding {
 func (w *world) judgePool(p poolView) []v1alpha1.Finding {
 	c := collect("IPAddressPool " + p.Namespace + "/" + p.Name)
 	for _, t := range p.touching {
-		c.add(ReasonPoolTouchesReserved, block, "spec.addresses", upperFirst(t.Message)+".", "Take the addresses out of the pool before anything is assigned from it.")
+		c.add(ReasonPoolTouchesReserved, block, "spec.addresses", upperFirst(t.Message)+".",
+			"Take the addresses out of the pool before anything is assigned from it.")
 	}
 	if len(p.Announcers) == 0 {
 		c.add(ReasonPoolNotAnnounced, ask, "", "No advertisement selects the pool: its addresses are assigned, and nobody answers for them.",
 			"Create an L2Advertisement or BGPAdvertisement that selects it.")
 	}
 	if p.Unreadable != "" {
-		c.add(ReasonPoolUnreadable, inform, "spec", "It cannot be told who may take from the pool: "+p.Unreadable+".", "Limit it with spec.serviceAllocation.namespaces.")
+		c.add(ReasonPoolUnreadable, inform, "spec", "It cannot be told who may take from the pool: "+p.Unreadable+".",
+			"Limit it with spec.serviceAllocation.namespaces.")
 	}
 	if p.AutoAssign {
 		w.autoAssigned(c, p)
@@ -114,7 +120,8 @@ func (w *world) autoAssigned(c *collector, p poolView) {
 	slices.SortFunc(used, netip.Addr.Compare)
 	for _, a := range used {
 		if objects := w.byField(a); len(objects) > 0 {
-			c.add(ReasonPoolAutoAssign, ask, "spec.autoAssign", fmt.Sprintf("%s is an externalIP of %s, and the pool may assign it to any Service.", a, some(objects)),
+			c.add(ReasonPoolAutoAssign, ask, "spec.autoAssign", fmt.Sprintf("%s is an externalIP of %s, and the pool may assign it to any Service.",
+				a, some(objects)),
 				"Set autoAssign: false, or take the address out of the pool.")
 		}
 	}
@@ -141,8 +148,10 @@ func unseen(c Cluster) []Unseen {
 		kind string
 		nil  bool
 	}{
-		{"Node", c.Nodes == nil}, {"EndpointSlice", c.EndpointSlices == nil}, {"ServiceCIDR", c.ServiceCIDRs == nil}, {"Gateway", c.Gateways == nil},
-		{"MigrationPolicy", c.Policies == nil}, {"IPAddressPool", c.Pools == nil}, {"DNS", c.Names == nil}, {"API server address", c.APIServers == nil},
+		{"Node", c.Nodes == nil}, {"EndpointSlice", c.EndpointSlices == nil}, {"ServiceCIDR", c.ServiceCIDRs == nil}, {"Gateway",
+			c.Gateways == nil},
+		{"MigrationPolicy", c.Policies == nil}, {"IPAddressPool", c.Pools == nil}, {"DNS", c.Names == nil}, {"API server address",
+			c.APIServers == nil},
 	} {
 		said := slices.ContainsFunc(out, func(u Unseen) bool { return u.Kind == look.kind })
 		if look.nil && !said {

@@ -15,7 +15,8 @@ type ReasonDoc struct {
 // policy and cluster.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
-	for _, part := range [][]ReasonDoc{addressReasons(), sharingReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(), clusterReasons()} {
+	for _, part := range [][]ReasonDoc{addressReasons(), sharingReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(),
+		clusterReasons()} {
 		out = append(out, part...)
 	}
 	return out
@@ -29,7 +30,8 @@ func addressReasons() []ReasonDoc {
 	return []ReasonDoc{
 		doc(ReasonAPIServerAddress, "Clients reach the API server under the address.", "Give the application another address.", block),
 		doc(ReasonControlPlaneAddress, "The address belongs to a control-plane node.", "Give the application another address.", block),
-		doc(ReasonNodeAddress, "The address belongs to a node. Adopted in place it is only told; left for another address, forwards of a router stay behind; "+
+		doc(ReasonNodeAddress, "The address belongs to a node. Adopted in place it is only told; left for another address, forwards of a "+
+			"router stay behind; "+
 			"in ipvs mode it cannot be adopted.", "Adopt it, or change what forwards to the node.", block, ask, inform),
 		doc(ReasonClusterDNSAddress, "Pods send their DNS queries to the address.", "Remove the value.", block),
 		doc(ReasonServiceRangeAddress, "The address is a cluster IP, or lies in a Service range.", "Remove the value.", block),
@@ -38,57 +40,75 @@ func addressReasons() []ReasonDoc {
 		doc(ReasonBroadcastAddress, "The address is 255.255.255.255.", "Remove the value.", block),
 		doc(ReasonUnroutableAddress, "The address is unspecified, link-local or multicast.", "Remove the value.", block),
 		doc(ReasonBadAddress, "The value is no address: a name, a range, a zone, brackets, a port.", "Correct or remove it.", block),
-		doc(ReasonNonCanonicalAddress, "The address is not in canonical form. With leading zeros or IPv4-mapped, an API server since 1.36 would not take it back.",
+		doc(ReasonNonCanonicalAddress, "The address is not in canonical form. With leading zeros or IPv4-mapped, an API server since 1.36 "+
+			"would not take it back.",
 			"Write the canonical form.", ask, inform),
 		doc(ReasonDuplicateAddress, "One Service lists the address twice.", "Remove the second value.", cleanUp),
-		doc(ReasonTooManyAddresses, "There are more addresses than one entry point may have (32).", "Remove dead ones, or split the Service.", block),
-		doc(ReasonSeveralAddresses, "Several addresses of one family become one, served by one node or route, with seconds of failover; adopted they stay.",
+		doc(ReasonTooManyAddresses, "There are more addresses than one entry point may have (32).", "Remove dead ones, or split the Service.",
+			block),
+		doc(ReasonSeveralAddresses, "Several addresses of one family become one, served by one node or route, with seconds of failover; "+
+			"adopted they stay.",
 			"Agree to one address, or split the Service.", ask, inform),
-		doc(ReasonHostPort, "On a node's address the Service hides a port that hosts listen on (ssh, etcd, kubelet, API server).", "Close the port on the host before release.", ask),
-		doc(ReasonMailReputation, "The port is mail: reverse DNS, SPF and reputation belong to the address.", "Keep the address (Adopt).", inform),
-		doc(ReasonAddressBakedIn, "By its selector the application hands its own address to clients. Told only, once annotation offramp.dev/strategy says Adopt.", "Confirm that the address stays, or change what it advertises.", ask, inform),
+		doc(ReasonHostPort, "On a node's address the Service hides a port that hosts listen on (ssh, etcd, kubelet, API server).",
+			"Close the port on the host before release.", ask),
+		doc(ReasonMailReputation, "The port is mail: reverse DNS, SPF and reputation belong to the address.", "Keep the address (Adopt).",
+			inform),
+		doc(ReasonAddressBakedIn, "By its selector the application hands its own address to clients. Told only, once annotation "+
+			"offramp.dev/strategy says Adopt.", "Confirm that the address stays, or change what it advertises.", ask, inform),
 	}
 }
 
 func sharingReasons() []ReasonDoc {
 	return []ReasonDoc{
-		doc(ReasonAddressConflict, "Two objects serve the same address, port and protocol; chance decides who gets a connection.", "Take it out of all but one.", block),
-		doc(ReasonSharedAddress, "Objects outside the entry point use the address on other ports, and stay there.", "Migrate them too before the address is given up.", inform),
-		doc(ReasonSharedAddressLocal, "Members cannot share one load balancer address: their externalTrafficPolicy differs, or is Local with different selectors.",
+		doc(ReasonAddressConflict, "Two objects serve the same address, port and protocol; chance decides who gets a connection.",
+			"Take it out of all but one.", block),
+		doc(ReasonSharedAddress, "Objects outside the entry point use the address on other ports, and stay there.",
+			"Migrate them too before the address is given up.", inform),
+		doc(ReasonSharedAddressLocal, "Members cannot share one load balancer address: their externalTrafficPolicy differs, or is Local with "+
+			"different selectors.",
 			"Set Cluster on all, give them different names, or keep the address.", block),
 	}
 }
 
 func nameReasons() []ReasonDoc {
 	return []ReasonDoc{
-		doc(ReasonNoName, "No name leads to the entry point, so DNS cannot move its clients.", "Name it, keep the address, or tell every client.", ask, inform),
+		doc(ReasonNoName, "No name leads to the entry point, so DNS cannot move its clients.", "Name it, keep the address, or tell every client.",
+			ask, inform),
 		doc(ReasonSharedName, "Several Services are joined by a name and move together.", "Nothing to do.", inform),
-		doc(ReasonNameNotLive, "A candidate name does not answer with an address of the Service; it is not moved.", "Nothing to do, or remove it.", inform),
+		doc(ReasonNameNotLive, "A candidate name does not answer with an address of the Service; it is not moved.",
+			"Nothing to do, or remove it.", inform),
 		doc(ReasonNameNotAllowed, "No zone grants the name to the namespace.", "Grant the domain in the DNSZone, or move the name by hand.", ask),
 		doc(ReasonNameHasOthers, "A name also answers with addresses of others; those stay in it.", "Nothing to do.", inform),
 		doc(ReasonHostnameInvalid, "A candidate is no DNS name.", "Correct or remove it.", ask),
 		doc(ReasonTooManyNames, "A Service brings more names than it may (64).", "Use a common CNAME target, or split the Service.", block),
-		doc(ReasonExternalDNS, "external-dns reads the Service. Of a LoadBalancer or ExternalName Service it publishes externalIPs, so records change when the field goes.",
+		doc(ReasonExternalDNS, "external-dns reads the Service. Of a LoadBalancer or ExternalName Service it publishes externalIPs, so "+
+			"records change when the field goes.",
 			"Hold the records with its target annotation.", ask, inform),
 	}
 }
 
 func serviceReasons() []ReasonDoc {
 	return []ReasonDoc{
-		doc(ReasonInertField, "The field, or one value of it, carries no traffic: headless, ExternalName, or of another IP family.", "Remove it.", cleanUp),
-		doc(ReasonExistingLoadBalancer, "The Service is of type LoadBalancer. On the same addresses the field is redundant; on others, or on none, a human decides.",
+		doc(ReasonInertField, "The field, or one value of it, carries no traffic: headless, ExternalName, or of another IP family.", "Remove it.",
+			cleanUp),
+		doc(ReasonExistingLoadBalancer, "The Service is of type LoadBalancer. On the same addresses the field is redundant; on others, or on "+
+			"none, a human decides.",
 			"Remove the field, move the names to the load balancer, or see why it has no address.", ask, cleanUp),
 		doc(ReasonDataPlane, "The Pods are themselves an Ingress or Gateway data plane.", "Nothing to do.", inform),
 		doc(ReasonUDP, "A port is UDP: drained means no packets at all.", "Nothing to do.", inform),
 		doc(ReasonSCTP, "A port is SCTP, which no Gateway route serves.", "Nothing to do.", inform),
 		doc(ReasonBroadcastPort, "A port is DHCP, whose clients send broadcasts.", "Serve it from the host network.", block),
 		doc(ReasonTooManyPorts, "A Gateway would need more than 64 listeners.", "Ask for strategy LoadBalancer, or split the Service.", block),
-		doc(ReasonSessionAffinity, "Clients stick to a Pod by their address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", inform),
+		doc(ReasonSessionAffinity, "Clients stick to a Pod by their address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.",
+			inform),
 		doc(ReasonLocalTrafficPolicy, "Pods see the client's address; behind a Gateway that is lost.", "Keep LoadBalancer or Adopt.", inform),
-		doc(ReasonSourceRanges, "loadBalancerSourceRanges were inert for externalIPs and begin to filter.", "Check the ranges, or remove them.", ask),
-		doc(ReasonPolicyAnnotation, "An annotation changes how the address is served, and the new address is served without it.", "Confirm, or keep the address.", ask),
+		doc(ReasonSourceRanges, "loadBalancerSourceRanges were inert for externalIPs and begin to filter.", "Check the ranges, or remove them.",
+			ask),
+		doc(ReasonPolicyAnnotation, "An annotation changes how the address is served, and the new address is served without it.",
+			"Confirm, or keep the address.", ask),
 		doc(ReasonNoEndpoints, "No Pod is ready, so no new path can be proven.", "Start the Pods, or remove the Service.", ask),
-		doc(ReasonSelectorLess, "Somebody else writes the endpoints; a second Service would have none.", "Choose Adopt or Gateway.", block, inform),
+		doc(ReasonSelectorLess, "Somebody else writes the endpoints; a second Service would have none.", "Choose Adopt or Gateway.", block,
+			inform),
 		doc(ReasonTerminating, "The Service is being deleted.", "Let the deletion end.", block, inform),
 		doc(ReasonDuplicateService, "The input holds the Service more than once.", "Give it once.", ask),
 		doc(ReasonHintIgnored, "The strategy hint cannot be followed.", "Correct or remove it.", ask),
@@ -100,9 +120,12 @@ func ownerReasons() []ReasonDoc {
 		doc(ReasonOwnedByGateway, "A Gateway implementation writes the Service.", "Migrate at the Gateway, or at its proxy settings.", block),
 		doc(ReasonOwnedByOpenShift, "OpenShift assigns the addresses.", "Remove autoAssignCIDRs first.", block),
 		doc(ReasonFieldInjected, "externalip-manager keeps writing the field.", "Remove its annotation.", block),
-		doc(ReasonOwnedByController, "An operator writes the Service from an object of its own.", "Edit that object when the walk asks for it.", ask),
-		doc(ReasonOwnedByGitOps, "The Service is applied from a repository or a Terraform state. To adopt it, the first step is an edit there.", "Edit there when the walk prints it.", ask, inform),
-		doc(ReasonOwnedByHelm, "A Helm release renders the Service. To adopt it, the first step is an edit there.", "Change its values when the walk prints it.", ask, inform),
+		doc(ReasonOwnedByController, "An operator writes the Service from an object of its own.", "Edit that object when the walk asks for it.",
+			ask),
+		doc(ReasonOwnedByGitOps, "The Service is applied from a repository or a Terraform state. To adopt it, the first step is an edit there.",
+			"Edit there when the walk prints it.", ask, inform),
+		doc(ReasonOwnedByHelm, "A Helm release renders the Service. To adopt it, the first step is an edit there.",
+			"Change its values when the walk prints it.", ask, inform),
 		doc(ReasonAppliedFromFile, "kubectl apply wrote the field, and would write it again.", "Remove it from the file too.", inform),
 	}
 }
@@ -121,7 +144,8 @@ func policyReasons() []ReasonDoc {
 
 func clusterReasons() []ReasonDoc {
 	return []ReasonDoc{
-		doc(ReasonPoolTouchesReserved, "A pool holds addresses of nodes, Pods, Services, the API server or name servers.", "Take them out of the pool.", block),
+		doc(ReasonPoolTouchesReserved, "A pool holds addresses of nodes, Pods, Services, the API server or name servers.",
+			"Take them out of the pool.", block),
 		doc(ReasonPoolNotAnnounced, "No advertisement selects the pool.", "Create one.", ask),
 		doc(ReasonPoolUnreadable, "It cannot be told who may take from the pool.", "Limit it by namespaces.", inform),
 		doc(ReasonPoolAutoAssign, "A pool may hand an externalIP in use to any Service.", "Set autoAssign: false.", ask),

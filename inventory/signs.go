@@ -28,8 +28,8 @@ func mailPort(g *group) (*member, int32) {
 // servers by ICE or SDP, gossip by member lists. Their value as a selector is a sign, not a proof, hence only an Ask.
 func bakedInApps() []string {
 	return []string{
-		"kafka", "rabbitmq-stream", "redis-cluster", "jvb", "jitsi-jvb", "jitsi-videobridge", "coturn", "turn", "stun", "livekit", "livekit-server",
-		"asterisk", "freeswitch", "kamailio", "opensips", "consul",
+		"kafka", "rabbitmq-stream", "redis-cluster", "jvb", "jitsi-jvb", "jitsi-videobridge", "coturn", "turn", "stun",
+		"livekit", "livekit-server", "asterisk", "freeswitch", "kamailio", "opensips", "consul",
 	}
 }
 

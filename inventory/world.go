@@ -61,7 +61,8 @@ type user struct {
 func look(c Cluster, services []*corev1.Service) *world {
 	w := &world{
 		proxyMode: c.ProxyMode, apis: set(c.APIServers), resolvers: map[netip.Addr]string{}, zones: c.Zones,
-		clusterIPs: map[netip.Addr]string{}, users: map[netip.Addr][]user{}, conflicts: map[string]map[string]clash{}, clashesAt: map[netip.Addr]map[string]clash{}, quiet: map[netip.Addr][]user{},
+		clusterIPs: map[netip.Addr]string{}, users: map[netip.Addr][]user{}, conflicts: map[string]map[string]clash{},
+		clashesAt: map[netip.Addr]map[string]clash{}, quiet: map[netip.Addr][]user{},
 		policies: map[string]*v1alpha1.MigrationPolicy{}, policiesSeen: c.Policies != nil, poolsSeen: c.Pools != nil,
 	}
 	for _, a := range c.NameServers {
