@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
@@ -74,9 +75,7 @@ func touchedOf(svc *corev1.Service) touched {
 	for _, text := range s.Spec.ExternalIPs {
 		out.Addresses = append(out.Addresses, spelling(text))
 	}
-	for k, v := range s.Annotations {
-		out.Annotations[k] = v
-	}
+	maps.Copy(out.Annotations, s.Annotations)
 	return out
 }
 

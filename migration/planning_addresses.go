@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func shownName(name string) string {
 
 func intersection(r dnsctl.RecordSet, old []netip.Addr) []netip.Addr {
 	var out []netip.Addr
-	for _, a := range append(slices.Clone(r.A.Addresses), r.AAAA.Addresses...) {
+	for _, a := range slices.Concat(r.A.Addresses, r.AAAA.Addresses) {
 		if slices.Contains(old, a) {
 			out = append(out, a)
 		}
@@ -89,7 +90,7 @@ func lowTTL(r dnsctl.RecordSet, low int64) uint32 {
 			low = min(low, int64(set.TTL))
 		}
 	}
-	return uint32(max(low, 1))
+	return uint32(min(max(low, 1), math.MaxUint32))
 }
 
 // checkStrategy refuses what the members, or the nodes, do not allow.

@@ -214,7 +214,7 @@ func familyOf(a netip.Addr) corev1.IPFamily {
 }
 
 func sortedAddresses(in []netip.Addr) []netip.Addr {
-	out := append([]netip.Addr{}, in...)
+	out := append(make([]netip.Addr, 0, len(in)), in...)
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out)
 }

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -335,9 +336,7 @@ type blockedPlan struct {
 
 func blockedPlans() map[string]blockedPlan {
 	out := blockedByPolicy()
-	for name, c := range blockedByServices() {
-		out[name] = c
-	}
+	maps.Copy(out, blockedByServices())
 	return out
 }
 
