@@ -29,10 +29,14 @@ func (l *Looker) paths(ctx context.Context, r client.Reader, w *World, plan *mig
 	h := l.of(w.EntryPoint.Name)
 	h.Lock()
 	defer h.Unlock()
-	if programmed.Known && programmed.Value {
+	switch {
+	case !wantNew(plan, f):
+		h.newPath = tally{since: since}
+		f.New.Healthy = migration.Unseen[bool]("the new path is not probed once names have left it: probes would be seen as traffic")
+	case programmed.Known && programmed.Value:
 		l.round(ctx, &h.newPath, plan, since, func(c migration.Check) netip.Addr { return c.New })
 		f.New = h.newPath.path()
-	} else {
+	default:
 		h.newPath = tally{since: since}
 		f.New = migration.Path{Healthy: programmed, Detail: programmed.Why}
 	}
@@ -143,6 +147,33 @@ func ended(r migration.Record) bool {
 	}
 	k := r.Stamps[len(r.Stamps)-1].Kind
 	return k == v1alpha1.StampUndone || k == v1alpha1.StampForgotten
+}
+
+// wantNew: on the way back, and after an abort, the new path is probed only until names are seen to have left it: it is
+// removed once it is quiet, and a probe is a connection like any other.
+func wantNew(plan *migration.Plan, f *migration.Facts) bool {
+	if f.Intent.Direction != v1alpha1.DirectionBack && !abortedNow(f) {
+		return true
+	}
+	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
+		switch s := f.Record.Stamps[i]; {
+		case s.Kind == v1alpha1.StampSeen:
+			return s.Step > dnsctl.StepLowTTL
+		case s.Kind == v1alpha1.StampIntent && s.Step > dnsctl.StepLowTTL:
+			return true
+		}
+	}
+	return len(plan.Names) > 0
+}
+
+// abortedNow tells whether the current attempt has an Abort.
+func abortedNow(f *migration.Facts) bool {
+	for _, s := range f.Record.Stamps {
+		if s.Kind == v1alpha1.StampAbort && s.Attempt == f.Attempt() {
+			return true
+		}
+	}
+	return false
 }
 
 // wantOld: the old path is probed until every name has left it, and again on the way back.

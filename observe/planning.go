@@ -36,13 +36,13 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 	w.Entry = entry(w, services, live)
 	if problem != "" {
 		f.LiveProblem = problem
-		f.Blockers = blocking(w.Entry.Findings)
+		f.Blockers = unanswered(w.Entry.Findings, f.Intent)
 		return
 	}
 	in := l.planInput(ctx, w, services, names, frozen(walk))
 	plan, more := migration.MakePlan(in)
 	w.Entry.Findings = append(w.Entry.Findings, more...)
-	f.Live, f.Blockers = plan, blocking(w.Entry.Findings)
+	f.Live, f.Blockers = plan, unanswered(w.Entry.Findings, f.Intent)
 	if plan == nil {
 		f.LiveProblem = problemOf(more)
 	}
@@ -79,6 +79,16 @@ func before(w *World, s *migration.Snapshot) (services []*corev1.Service, missin
 		services = append(services, migration.Before(svc, s))
 	}
 	return services, ""
+}
+
+// unanswered are the findings that hold the walk before its first record: what blocks, and what asks until a human has
+// answered by a waiver of the gate Eligible.
+func unanswered(findings []v1alpha1.Finding, in migration.Intent) []v1alpha1.Finding {
+	out := blocking(findings)
+	if _, answered := in.Waived[migration.GateEligible]; !answered {
+		return out
+	}
+	return slices.DeleteFunc(out, func(f v1alpha1.Finding) bool { return f.Severity == v1alpha1.SeverityAsk })
 }
 
 func blocking(findings []v1alpha1.Finding) []v1alpha1.Finding {

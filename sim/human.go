@@ -90,8 +90,11 @@ func (w *world) answer(ep *v1alpha1.EntryPoint) {
 	if len(asked) == 0 {
 		return
 	}
-	ep.Spec.Strategy = ep.Status.Strategy
-	w.assume("EntryPoint %s: the human answers %s with the recommended strategy %s", ep.Name, strings.Join(asked, ", "), ep.Status.Strategy)
+	ep.Spec.Waivers = append(ep.Spec.Waivers, v1alpha1.Waiver{
+		Gate: string(migration.GateEligible), Requester: "rehearsal", Expires: metav1.NewTime(w.now.Add(longest)),
+		Reason: "the rehearsal takes the recommended strategy " + string(ep.Status.Strategy),
+	})
+	w.assume("EntryPoint %s: the human answers %s by going on with strategy %s", ep.Name, strings.Join(asked, ", "), ep.Status.Strategy)
 }
 
 // track notes an entry point and where it is to turn back.
