@@ -112,32 +112,48 @@ func (w *world) quietUsers(a netip.Addr) []user {
 	return out
 }
 
-// checkShared tells who else uses an address of the group on other ports. They stay where they are.
+// checkShared tells who else uses an address of the group on other ports. They stay where they are. Where names leave the
+// address, somebody without a name of its own may be reached by those names too, and would be lost: a human must know.
 func (w *world) checkShared(c *collector, g *group) {
 	own := make(map[string]bool, len(g.members))
 	for _, m := range g.members {
 		own[m.object()] = true
 	}
+	leaves := g.choice.strategy != v1alpha1.StrategyAdopt && len(g.names()) > 0
 	for _, a := range g.addresses() {
-		var others []string
-		for _, u := range w.quietUsers(a) {
-			if !own[u.object] && !slices.ContainsFunc(g.members, func(m *member) bool { return ownGateway(m, u.object) }) {
-				others = append(others, u.object)
-			}
-			if len(others) > 3 {
-				break
-			}
+		others, nameless := w.strangers(g, own, a)
+		switch {
+		case len(others) == 0:
+		case leaves && nameless != "":
+			c.add(ReasonSharedAddress, ask, "spec.externalIPs",
+				fmt.Sprintf("%s is used by %s too, and nothing tells by which name clients reach %s: it may be one that moves.", a, some(others),
+					nameless),
+				"Give "+nameless+" the same name to move it along, or a name of its own, or confirm that nobody uses it by the names that move.")
+		default:
+			c.add(ReasonSharedAddress, inform, "spec.externalIPs",
+				fmt.Sprintf("%s is used by %s too; they are not part of this entry point and stay.", a, some(others)),
+				"Migrate them as well before the address is given up.")
 		}
-		if len(others) == 0 {
+	}
+}
+
+// strangers are the others that use the address, at most a few, and the first of them that uses it by the field without a
+// name of its own.
+func (w *world) strangers(g *group, own map[string]bool, a netip.Addr) (others []string, nameless string) {
+	const most = 4
+	for _, u := range w.quietUsers(a) {
+		if own[u.object] || slices.ContainsFunc(g.members, func(m *member) bool { return ownGateway(m, u.object) }) {
 			continue
 		}
-		if len(others) > 3 {
-			others = append(others[:3], "others")
+		others = append(others, u.object)
+		if nameless == "" && len(u.byField) > 0 && !u.named {
+			nameless = u.object
 		}
-		c.add(ReasonSharedAddress, inform, "spec.externalIPs", fmt.Sprintf("%s is used by %s too; they are not part of this entry point and "+
-			"stay.", a, strings.Join(others, ", ")),
-			"Migrate them as well before the address is given up.")
+		if len(others) == most {
+			break
+		}
 	}
+	return others, nameless
 }
 
 // checkNames judges what a member's annotations bring.

@@ -56,6 +56,7 @@ func (w *world) members(services []*corev1.Service) []*member {
 			out = append(out, w.member(svc))
 		}
 	}
+	w.resolveNames(out)
 	return out
 }
 
@@ -64,9 +65,6 @@ func (w *world) member(svc *corev1.Service) *member {
 		policy: w.policies[svc.Annotations[v1alpha1.AnnotationPolicy]]}
 	m.parse()
 	m.cleanUp, m.redundant = useless(m)
-	if m.cleanUp == "" {
-		w.resolveNames(m)
-	}
 	return m
 }
 

@@ -88,16 +88,31 @@ func (w *world) granted(name, namespace string, policy *v1alpha1.MigrationPolicy
 	})
 }
 
-// resolveNames decides which names belong to a member. Where DNS was looked at, a name belongs to it only while it answers
-// with one of its addresses. A Service that brings no candidates gets the names that answer so by themselves; one that
-// brings some gets those only, because two unrelated Services may share an address on different ports.
-func (w *world) resolveNames(m *member) {
-	found, bad := candidates(m.svc)
-	m.badNames = bad
-	m.tooManyNames = len(found)
-	found = found[:min(len(found), MaxNames)]
-	if len(found) == 0 {
-		found = w.namesOf(m.addresses)
+// resolveNames decides which names belong to each member. Where DNS was looked at, a name belongs to one only while it
+// answers with one of its addresses. Members that bring candidates get those; a member that brings none gets the names that
+// answer with its addresses by themselves, unless another Service brings them: two unrelated Services may share an address
+// on different ports, and a shared address joins nothing that moves.
+func (w *world) resolveNames(members []*member) {
+	brought := map[string]bool{}
+	for _, m := range members {
+		found, bad := candidates(m.svc)
+		m.badNames, m.tooManyNames = bad, len(found)
+		w.keepNames(m, found[:min(len(found), MaxNames)])
+		for _, name := range m.names {
+			brought[name] = true
+		}
+	}
+	for _, m := range members {
+		if m.tooManyNames == 0 && m.cleanUp == "" {
+			w.keepNames(m, w.namesOf(m.addresses, brought))
+		}
+	}
+}
+
+// keepNames keeps what is granted and live. A field that can simply go moves no name.
+func (w *world) keepNames(m *member, found []string) {
+	if m.cleanUp != "" {
+		return
 	}
 	for _, name := range found {
 		switch {
@@ -111,11 +126,15 @@ func (w *world) resolveNames(m *member) {
 	}
 }
 
-// namesOf are the live names that answer with one of the addresses, sorted.
-func (w *world) namesOf(addresses []netip.Addr) []string {
+// namesOf are the live names that answer with one of the addresses, sorted, without those that another Service brings.
+func (w *world) namesOf(addresses []netip.Addr, brought map[string]bool) []string {
 	var out []string
 	for _, a := range addresses {
-		out = append(out, w.namesByAddress[a]...)
+		for _, name := range w.namesByAddress[a] {
+			if !brought[name] {
+				out = append(out, name)
+			}
+		}
 		if len(out) > MaxNames {
 			break
 		}

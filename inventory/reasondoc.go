@@ -62,8 +62,9 @@ func sharingReasons() []ReasonDoc {
 	return []ReasonDoc{
 		doc(ReasonAddressConflict, "Two objects serve the same address, port and protocol; chance decides who gets a connection.",
 			"Take it out of all but one.", block),
-		doc(ReasonSharedAddress, "Objects outside the entry point use the address on other ports, and stay there.",
-			"Migrate them too before the address is given up.", inform),
+		doc(ReasonSharedAddress, "Objects outside the entry point use the address on other ports, and stay there. Asked, where one of them "+
+			"has no name of its own and names leave the address.",
+			"Migrate them too before the address is given up.", ask, inform),
 		doc(ReasonSharedAddressLocal, "Members cannot share one load balancer address: their externalTrafficPolicy differs, or is Local with "+
 			"different selectors.",
 			"Set Cluster on all, give them different names, or keep the address.", block),

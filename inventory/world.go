@@ -56,6 +56,8 @@ type user struct {
 	ports  map[string]bool
 	// byField holds the addresses that it carries by spec.externalIPs.
 	byField map[netip.Addr]bool
+	// named: a name of its own leads to it.
+	named bool
 }
 
 func look(c Cluster, services []*corev1.Service) *world {
@@ -144,7 +146,7 @@ func (w *world) addUsers(services []*corev1.Service, members []*member, gateways
 		u := user{object: "Service " + keyOf(svc), ports: map[string]bool{}}
 		var addresses []netip.Addr
 		if m, ok := carried[keyOf(svc)]; ok {
-			addresses, u.byField = slices.Clone(m.addresses), m.set
+			addresses, u.byField, u.named = slices.Clone(m.addresses), m.set, len(m.names) > 0
 		}
 		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 			addresses = append(addresses, ingressAddresses(svc)...)
