@@ -58,7 +58,7 @@ func TestAShareThatTheLargerSetCannotReachIsThatSetAllTheTime(t *testing.T) {
 // as there are slots: each sees every slot once, so the share is exact and nobody is pinned to one side.
 func TestTheShareIsExactForEveryResolver(t *testing.T) {
 	t.Parallel()
-	for ttl := uint32(minSlot); ttl <= 300; ttl++ {
+	for ttl := uint32(minSlot); ttl <= 120; ttl++ {
 		n := with(single(), func(n *Name) { n.LowTTL = ttl })
 		for percent := int32(1); percent < 50; percent++ {
 			s := n.Schedule(percent)
