@@ -72,6 +72,11 @@ func hold(conn net.Conn) {
 	}
 }
 
+// readSome waits for the request: an answer that comes before it is no answer to it.
+func readSome(conn net.Conn) {
+	_, _ = conn.Read(make([]byte, 1024))
+}
+
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -147,6 +152,7 @@ func TestHTTPGivesUpOnASlowServer(t *testing.T) {
 func TestHTTPGivesUpOnABodyThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	addr := raw(t, func(conn net.Conn) {
+		readSome(conn)
 		_, _ = fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		hold(conn)
 	})
@@ -158,6 +164,7 @@ func TestHTTPGivesUpOnABodyThatNeverEnds(t *testing.T) {
 func TestHTTPRefusesEndlessHeaders(t *testing.T) {
 	t.Parallel()
 	addr := raw(t, func(conn net.Conn) {
+		readSome(conn)
 		_, _ = fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n")
 		for {
 			if _, err := fmt.Fprint(conn, "X-More: "+strings.Repeat("a", 1000)+"\r\n"); err != nil {
