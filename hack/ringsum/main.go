@@ -1,0 +1,141 @@
+// Command ringsum runs one ring of tests, counts what it did, and sums the rings up.
+//
+//	ringsum -results FILE -ring NAME -- go test -json ...   runs and counts tests
+//	ringsum -results FILE -ring NAME -command -- CMD ...    runs a command that counts as one test
+//	ringsum -results FILE -total                            prints a line per ring and, last, "N passed, N failed"
+//
+// A skipped test is a failure, and so is a ring without tests: a check that did not run checks nothing.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ringsum:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("ringsum", flag.ContinueOnError)
+	results := fs.String("results", "", "File that the rings of one run share.")
+	name := fs.String("ring", "", "Name of the ring to run.")
+	command := fs.Bool("command", false, "The command is no go test: it counts as one test.")
+	total := fs.Bool("total", false, "Print the sum of all rings.")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *results == "" || (*name == "") != *total {
+		return errors.New("needs -results, and either -ring or -total")
+	}
+	if *total {
+		return sumUp(*results, out)
+	}
+	r := runRing(*name, *command, fs.Args(), out)
+	fmt.Fprintln(out, r)
+	return errors.Join(r.store(*results), r.err())
+}
+
+// runRing runs the command and counts. What the command writes to its stderr is passed on.
+func runRing(name string, command bool, argv []string, out io.Writer) ring {
+	if len(argv) == 0 {
+		return ring{Name: name, Failed: 1}
+	}
+	fmt.Fprintf(out, "=== ring %s: %s\n", name, strings.Join(short(argv), " "))
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = os.Stderr
+	if command {
+		cmd.Stdout = out
+		return ofCommand(name, cmd.Run())
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil || cmd.Start() != nil {
+		return ring{Name: name, Failed: 1}
+	}
+	c := newCounter(out)
+	c.read(pipe)
+	return c.ring(name, cmd.Wait())
+}
+
+func ofCommand(name string, err error) ring {
+	if err != nil {
+		return ring{Name: name, Failed: 1}
+	}
+	return ring{Name: name, Passed: 1}
+}
+
+// short is a command line that fits on a screen.
+func short(argv []string) []string {
+	if len(argv) <= 12 {
+		return argv
+	}
+	return append(append([]string{}, argv[:10]...), fmt.Sprintf("... (%d more)", len(argv)-10))
+}
+
+// ring is the result of one ring.
+type ring struct {
+	Name                    string
+	Passed, Failed, Skipped int
+}
+
+func (r ring) String() string {
+	return fmt.Sprintf("ring %-12s %6d passed %4d failed %4d skipped", r.Name, r.Passed, r.Failed, r.Skipped)
+}
+
+func (r ring) err() error {
+	switch {
+	case r.Failed > 0:
+		return fmt.Errorf("ring %s: %d failed", r.Name, r.Failed)
+	case r.Skipped > 0:
+		return fmt.Errorf("ring %s: %d skipped, and a skipped test checks nothing", r.Name, r.Skipped)
+	case r.Passed == 0:
+		return fmt.Errorf("ring %s: no tests ran", r.Name)
+	}
+	return nil
+}
+
+func (r ring) store(file string) (err error) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return json.NewEncoder(f).Encode(r)
+}
+
+// sumUp prints the rings and the sum; a skipped test and an empty ring count as failed.
+func sumUp(file string, out io.Writer) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var passed, failed int
+	fmt.Fprintln(out)
+	for d := json.NewDecoder(f); d.More(); {
+		var r ring
+		if err := d.Decode(&r); err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		fmt.Fprintln(out, r)
+		passed, failed = passed+r.Passed, failed+r.Failed+r.Skipped
+		if r.Passed+r.Failed+r.Skipped == 0 {
+			failed++
+		}
+	}
+	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, failed)
+	if failed > 0 || passed == 0 {
+		return fmt.Errorf("%d failed", failed)
+	}
+	return nil
+}
