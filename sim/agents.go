@@ -31,8 +31,8 @@ type agents struct {
 }
 
 const (
-	agentEvery = time.Minute
-	agentStale = 3 * time.Minute
+	agentEvery = 2 * time.Minute
+	agentStale = 5 * time.Minute
 )
 
 // report writes one observation for each node.

@@ -67,9 +67,9 @@ func faultTable() []fault {
 			Fault: Fault{"allocation-failed", "The load balancer assigns no address."},
 			start: func(w *world, _ int) { w.balancer.failing = true },
 		},
-		{Fault: Fault{"path-fails", "The new path fails as soon as names serve it."}, react: pathFails(1)},
-		{Fault: Fault{"path-fails-at-50", "The new path fails once half of the answers name it."}, react: pathFails(50)},
-		{Fault: Fault{"path-fails-at-100", "The new path fails once all answers name it."}, react: pathFails(100)},
+		{Fault: Fault{"path-fails", "The new path fails 40 seconds after names began to serve it."}, react: pathFails(1)},
+		{Fault: Fault{"path-fails-at-50", "The new path fails 40 seconds after half of the answers name it."}, react: pathFails(50)},
+		{Fault: Fault{"path-fails-at-100", "The new path fails 40 seconds after all answers name it."}, react: pathFails(100)},
 		{
 			Fault: Fault{"agent-silent", "The agent of the first node never reports."},
 			start: func(w *world, _ int) { w.silence() },
@@ -125,18 +125,27 @@ func parseFault(text string) (fault, error) {
 	return fault{}, fmt.Errorf("fault %q is not known: want one of %s", text, strings.Join(names, ", "))
 }
 
+// failsAfter is how long after the share was reached the path fails: clients are on it by then.
+const failsAfter = 40 * time.Second
+
 // pathFails breaks the new addresses of every entry point that has reached a share. A kept address cannot fail so.
 func pathFails(percent int32) func(context.Context, *world, *v1alpha1.EntryPoint) error {
 	return func(_ context.Context, w *world, ep *v1alpha1.EntryPoint) error {
-		if ep.Status.SharePercent < percent || ep.Status.Strategy == v1alpha1.StrategyAdopt {
+		if ep.Status.SharePercent < percent || ep.Status.Strategy == v1alpha1.StrategyAdopt || w.edited[ep.Name] {
 			return nil
 		}
-		for _, text := range ep.Status.NewAddresses {
-			if a, err := netip.ParseAddr(text); err == nil {
-				w.path.broken[a] = true
-			}
-		}
+		w.edited[ep.Name] = true
+		failing := ep.DeepCopy()
+		w.after(failsAfter, func(context.Context) error { w.breakPath(failing); return nil })
 		return nil
+	}
+}
+
+func (w *world) breakPath(ep *v1alpha1.EntryPoint) {
+	for _, text := range ep.Status.NewAddresses {
+		if a, err := netip.ParseAddr(text); err == nil {
+			w.path.broken[a] = true
+		}
 	}
 }
 

@@ -147,6 +147,8 @@ func (w *world) outcome(t *tracked, ep *v1alpha1.EntryPoint, ready *metav1.Condi
 	case t.back && undone != nil && undone.Status == metav1.ConditionTrue &&
 		(undone.Reason == migration.ReasonUndone || undone.Reason == migration.ReasonNothingToUndo):
 		return Undone, "as it was before the walk"
+	case !t.back && t.rollbackAt != "" && reached(ep, t.rollbackAt):
+		return "", "" // about to turn back
 	case !t.back && ep.Spec.Goal == v1alpha1.GoalRelease && ready != nil && ready.Status == metav1.ConditionTrue:
 		return Released, "the field is gone and the new path is good"
 	case still && ep.Spec.Goal != v1alpha1.GoalReport && isTrue(ep, "Stalled"):

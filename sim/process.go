@@ -160,7 +160,7 @@ func (w *world) pass(ctx context.Context, it item) {
 			p.idle[it] = 0
 		}
 		p.idle[it]++
-		p.due[it] = w.now.Add(stretch(result.RequeueAfter, p.idle[it]))
+		p.due[it] = w.now.Add(w.stretch(result.RequeueAfter, p.idle[it], w.waitsFor(it)))
 	default:
 		delete(p.fails, it)
 	}
@@ -172,13 +172,29 @@ func retry(n int) time.Duration {
 }
 
 // stretch makes polls rarer that have found nothing new several times: a rehearsal of hours need not look every ten
-// seconds. It never makes one rarer than a minute, and never touches one that is longer anyway.
-func stretch(after time.Duration, idle int) time.Duration {
+// seconds. It never touches one that is longer anyway. at is a time that the walk waits for, if it said so.
+func (w *world) stretch(after time.Duration, idle int, at time.Time) time.Duration {
 	const calm = 6
 	if idle <= calm || after >= time.Minute || after < 5*time.Second {
 		return after
 	}
-	return min(after*time.Duration(idle-calm), time.Minute)
+	most := 5 * time.Minute
+	if w.fault.Name != "" {
+		most = time.Minute
+	}
+	if wait := at.Sub(w.now); wait > 0 {
+		most = min(most, wait)
+	}
+	return min(after*time.Duration(idle-calm), most)
+}
+
+// waitsFor is the time that the status of an entry point names.
+func (w *world) waitsFor(it item) time.Time {
+	ep, ok := w.server.store.cache.objects[entryPointKind][it.key].(*v1alpha1.EntryPoint)
+	if !ok || it.loop != entryPointLoop || ep.Status.Next == nil || ep.Status.Next.At == nil {
+		return time.Time{}
+	}
+	return ep.Status.Next.At.Time
 }
 
 // owner is the entry point that a pass for an object works for.

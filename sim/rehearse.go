@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/migration"
 )
@@ -37,8 +40,9 @@ func Rehearse(ctx context.Context, o Options) (*Report, error) {
 	return w.report(), nil
 }
 
-// rehearse runs one world to its end.
+// rehearse runs one world to its end. What the controllers log is not part of a rehearsal.
 func rehearse(ctx context.Context, o Options, f fault) (*world, error) {
+	ctx = log.IntoContext(ctx, logr.Discard())
 	w, err := newWorld(o, f)
 	if err != nil {
 		return nil, err

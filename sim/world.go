@@ -63,6 +63,9 @@ type world struct {
 	records   map[string]dnsctl.RecordSet
 	rollbacks map[string]string
 	edited    map[string]bool
+	// losses of requests: how many, from when to when.
+	losses              int
+	firstLoss, lastLoss time.Time
 	// progress is when anything last changed that is not a heartbeat.
 	progress time.Time
 }
@@ -107,11 +110,22 @@ func newWorld(o Options, f fault) (*world, error) {
 	for i := range 4 {
 		w.users.resolvers = append(w.users.resolvers, &resolver{zones: w.zones, sticky: i == 3, entries: map[string]cached{}})
 	}
+	w.users.onLoss = w.lost
 	store := server.store.cache
 	w.balancer = &balancer{api: w.cluster, cache: store}
 	w.gateways = &gatewayImpl{api: w.cluster, cache: store}
 	w.agents = &agents{api: w.cluster, cache: store, traffic: w.users, now: w.clock, silent: map[string]bool{}, watched: map[Tuple]bool{}}
 	return w, nil
+}
+
+// lost notes a lost request.
+func (w *world) lost(f *flow, to Tuple) {
+	if w.losses == 0 {
+		w.firstLoss = w.now
+	}
+	w.losses++
+	w.lastLoss = w.now
+	w.say("%s  %-44s lost a request to %s port %d (%s)", w.now.Format("15:04:05"), f.service, to.Address, to.Port, f.name)
 }
 
 // run walks until every walk has ended or stands still.
