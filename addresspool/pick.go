@@ -70,7 +70,8 @@ func keep(pools []Pool, names []string, entryPoint string, a netip.Addr) (netip.
 			return a, pool, nil
 		}
 	}
-	return netip.Addr{}, Pool{}, fmt.Errorf("%s is claimed for %s but lies in none of the pools %s; put it back into one of them, or delete the claim %s",
+	return netip.Addr{}, Pool{}, fmt.Errorf("%s is claimed for %s but lies in none of the pools %s; put it back into one of them, or "+
+		"delete the claim %s",
 		a, entryPoint, strings.Join(names, ", "), ClaimName(a))
 }
 

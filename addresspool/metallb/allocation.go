@@ -87,7 +87,8 @@ func Read(svc *corev1.Service, addresses []netip.Addr, class string, l2 []*v1bet
 	case len(out.Addresses) == 0:
 		out.State, out.Message = Pending, object+" has no address yet; see its Events for what MetalLB says."
 	case !slices.Equal(out.Addresses, canonical(addresses)):
-		out.State, out.Message = Different, fmt.Sprintf("%s carries %v instead of %v; make a second Service rather than change the pin of a live one.",
+		out.State, out.Message = Different, fmt.Sprintf("%s carries %v instead of %v; make a second Service rather than change the pin of a "+
+			"live one.",
 			object, out.Addresses, canonical(addresses))
 	default:
 		out.State, out.Message = Allocated, fmt.Sprintf("%s carries %v as pinned.", object, out.Addresses)

@@ -61,7 +61,8 @@ func ParseRange(text string) (addresspool.Range, error) {
 	if !isSpan {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return addresspool.Range{}, fmt.Errorf("%s is neither a prefix such as 192.0.2.0/24 nor a range such as 192.0.2.1-192.0.2.9", addresspool.Quote(text))
+			return addresspool.Range{}, fmt.Errorf("%s is neither a prefix such as 192.0.2.0/24 nor a range such as 192.0.2.1-192.0.2.9",
+				addresspool.Quote(text))
 		}
 		return addresspool.PrefixRange(p), nil
 	}
