@@ -116,6 +116,14 @@ Exit codes: 0 nothing to do, or done; 1 error; 2 findings, or a gate that is not
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.inventoryCommand(),
+		a.planCommand(),
+		a.getCommand(),
+		a.whyCommand(),
+		a.advanceCommand(),
+		a.pauseCommand(),
+		a.resumeCommand(),
+		a.rollbackCommand(),
+		a.retryCommand(),
 		a.rehearseCommand(),
 		a.versionCommand(),
 	}
