@@ -56,17 +56,25 @@ func document(size int) map[string]any {
 }
 
 var ruleCases = map[string]ruleCase{
-	"an address with a leading zero is no claim": {kind: "AddressClaim", create: true, after: claimOf("010.0.0.5", "010.0.0.5"),
-		want: "canonical form"},
-	"an IPv4-mapped address is no claim": {kind: "AddressClaim", create: true, after: claimOf("--ffff-192.0.2.1", "::ffff:192.0.2.1"),
-		want: "canonical form"},
-	"an upper-case IPv6 address is no claim": {kind: "AddressClaim", create: true, after: claimOf("2001-db8--a", "2001:DB8::A"),
-		want: "canonical form"},
+	"an address with a leading zero is no claim": {
+		kind: "AddressClaim", create: true, after: claimOf("010.0.0.5", "010.0.0.5"),
+		want: "canonical form",
+	},
+	"an IPv4-mapped address is no claim": {
+		kind: "AddressClaim", create: true, after: claimOf("--ffff-192.0.2.1", "::ffff:192.0.2.1"),
+		want: "canonical form",
+	},
+	"an upper-case IPv6 address is no claim": {
+		kind: "AddressClaim", create: true, after: claimOf("2001-db8--a", "2001:DB8::A"),
+		want: "canonical form",
+	},
 	"a zone is no part of an address": {kind: "AddressClaim", create: true, after: claimOf("fe80--1", "fe80::1%eth0"), want: "canonical form"},
 	"loopback cannot be claimed":      {kind: "AddressClaim", create: true, after: claimOf("127.0.0.1", "127.0.0.1"), want: "can be routed"},
 	"multicast cannot be claimed":     {kind: "AddressClaim", create: true, after: claimOf("224.0.0.9", "224.0.0.9"), want: "can be routed"},
-	"broadcast cannot be claimed": {kind: "AddressClaim", create: true, after: claimOf("255.255.255.255", "255.255.255.255"),
-		want: "can be routed"},
+	"broadcast cannot be claimed": {
+		kind: "AddressClaim", create: true, after: claimOf("255.255.255.255", "255.255.255.255"),
+		want: "can be routed",
+	},
 	"an IPv4 claim has the address as its name":      {kind: "AddressClaim", create: true, after: claimOf("203.0.113.10", "203.0.113.10")},
 	"a trailing double colon is padded":              {kind: "AddressClaim", create: true, after: claimOf("2001-db8--0", "2001:db8::")},
 	"a leading double colon is padded":               {kind: "AddressClaim", create: true, after: claimOf("0--5-0-1", "::5:0:1")},
@@ -123,8 +131,10 @@ var ruleCases = map[string]ruleCase{
 	"a plan may not be edited":                       {kind: "MigrationRecord", before: plans(plan(1, "{}")), after: plans(plan(1, "[]")), want: "plans is append-only"},
 	"plans may not be removed":                       {kind: "MigrationRecord", after: unset("spec", "plans"), want: "plans is append-only"},
 	"the entry point of a record never changes":      {kind: "MigrationRecord", after: set("other", "spec", "entryPoint"), want: "entryPoint is immutable"},
-	"a record that would not fit is refused": {kind: "MigrationRecord", create: true,
-		after: both(set(document(500000), "spec", "snapshot"), plans(plan(1, strings.Repeat("x", 450000)))), want: "larger than 900000 characters"},
+	"a record that would not fit is refused": {
+		kind: "MigrationRecord", create: true,
+		after: both(set(document(500000), "spec", "snapshot"), plans(plan(1, strings.Repeat("x", 450000)))), want: "larger than 900000 characters",
+	},
 	"an observation of a node names the node":      {kind: "Observation", after: unset("status", "node"), want: "source Node needs node"},
 	"an observation of a node has the node's name": {kind: "Observation", after: set("node-2", "status", "node"), want: "has the name of the node"},
 	"an external prober has a name of its own":     {kind: "Observation", after: both(set("External", "status", "source"), unset("status", "node"))},
