@@ -13,7 +13,9 @@ import (
 // FuzzDecide decides on journals and facts as nobody would write them: it must not panic, must answer the same twice,
 // must leave the facts alone, and must show one row per gate.
 func FuzzDecide(f *testing.F) {
-	for i, journal := range []string{"", "R", "R I0 S0 I1 S1", "R I0 S0 I3 S3 L I4 S4", "R I0 S0 I2 A2/3", "R I-9 S99 D5 U U F", "R S120 I120 B G L"} {
+	for i, journal := range []string{
+		"", "R", "R I0 S0 I1 S1", "R I0 S0 I3 S3 L I4 S4", "R I0 S0 I2 A2/3", "R I-9 S99 D5 U U F", "R S120 I120 B G L",
+	} {
 		f.Add(journal, int8(i-1), uint64(i)*0x9e3779b97f4a7c15)
 	}
 	f.Fuzz(func(t *testing.T, journal string, step int8, bits uint64) {

@@ -76,11 +76,13 @@ func shiftGates() []gate {
 	return []gate{
 		{GateDoc{
 			Name: GateTTLLowered, Done: "every server answers the low TTL and the largest old TTL has passed since; moot once a share is intended",
-			Forward: "WriteStamp, ChangeNames, WriteStamp", Undone: "every server answers the snapshot", Back: "WriteStamp, ChangeNames, WriteStamp",
+			Forward: "WriteStamp, ChangeNames, WriteStamp",
+			Undone:  "every server answers the snapshot", Back: "WriteStamp, ChangeNames, WriteStamp",
 		}, v1alpha1.GoalCutOver, lowered, raised, false},
 		{GateDoc{
 			Name: GateShifted, Done: "every share step was intended, changed, seen at every server, and soaked within the error budget",
-			Forward: "WriteStamp, ChangeNames, WriteStamp", Undone: "every server answers the old set again", Back: "WriteStamp, ChangeNames, WriteStamp",
+			Forward: "WriteStamp, ChangeNames, WriteStamp",
+			Undone:  "every server answers the old set again", Back: "WriteStamp, ChangeNames, WriteStamp",
 		}, v1alpha1.GoalCutOver, shifted, shiftedBack, false},
 		{GateDoc{
 			Name: GateSettled, Done: "the low TTL has passed since the last share was seen; moot after release",
@@ -98,10 +100,12 @@ func shiftGates() []gate {
 			Name: GateSoaked, Done: "the new path was good for the soak time after release",
 		}, v1alpha1.GoalRelease, soaked, notOnThisWay, true},
 		{GateDoc{
-			Name: GateTTLRestored, Done: "every server answers the new set at the original TTL", Forward: "WriteStamp, ChangeNames, WriteStamp",
+			Name: GateTTLRestored, Done: "every server answers the new set at the original TTL",
+			Forward: "WriteStamp, ChangeNames, WriteStamp",
 		}, v1alpha1.GoalRelease, ttlRestored, notOnThisWay, false},
 		{GateDoc{
-			Name: GateForgotten, Done: "the old address is silent, nobody else holds it, the TTLs are over and the new path is good", Forward: "Forget",
+			Name: GateForgotten, Forward: "Forget",
+			Done: "the old address is silent, nobody else holds it, the TTLs are over and the new path is good",
 		}, v1alpha1.GoalForget, forgotten, notOnThisWay, false},
 	}
 }

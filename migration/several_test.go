@@ -28,25 +28,32 @@ func TestSeveralNamesMoveTogether(t *testing.T) {
 			"change names to step 2: www.example.org from A 192.0.2.1 (TTL 30) to A 192.0.2.1 203.0.113.1 (TTL 30); api.example.org",
 		},
 		"a name that is there already is left alone": {
-			scene(half, 2, secondName("api.example.org", "example", 0)), GateShifted, Unmet, "Step2Of3", "change names to step 2: api.example.org",
+			scene(half, 2, secondName("api.example.org", "example", 0)),
+			GateShifted, Unmet, "Step2Of3", "change names to step 2: api.example.org",
 		},
 		"one zone after the other": {
-			scene(half, 0, secondName("www.example.net", "net", 0)), GateShifted, Unmet, "Step2Of3", "change names to step 2: www.example.org",
+			scene(half, 0, secondName("www.example.net", "net", 0)),
+			GateShifted, Unmet, "Step2Of3", "change names to step 2: www.example.org",
 		},
 		"then the other zone": {
-			scene(half, 2, secondName("www.example.net", "net", 0)), GateShifted, Unmet, "Step2Of3", "change names to step 2: www.example.net",
+			scene(half, 2, secondName("www.example.net", "net", 0)),
+			GateShifted, Unmet, "Step2Of3", "change names to step 2: www.example.net",
 		},
 		"seen means every server of every name": {
-			scene(half, 2, secondName("api.example.org", "example", 2), silent), GateShifted, Unknown, ReasonNamesUnknown, "",
+			scene(half, 2, secondName("api.example.org", "example", 2), silent),
+			GateShifted, Unknown, ReasonNamesUnknown, "",
 		},
 		"one name that another owns stops the intent of all": {
-			scene(lowered, 0, secondName("api.example.org", "example", 0), alias), GateTTLLowered, Unmet, ReasonDiverged, "stamp Diverged(0)",
+			scene(lowered, 0, secondName("api.example.org", "example", 0), alias),
+			GateTTLLowered, Unmet, ReasonDiverged, "stamp Diverged(0)",
 		},
 		"and the change of all until it is free": {
-			scene("R I0", -1, secondName("api.example.org", "example", -1), alias), GateTTLLowered, Unmet, ReasonChangingNames, "change names to step 0: www.example.org",
+			scene("R I0", -1, secondName("api.example.org", "example", -1), alias),
+			GateTTLLowered, Unmet, ReasonChangingNames, "change names to step 0: www.example.org",
 		},
 		"any name at the new address is enough to abort": {
-			scene("R I0 S0 I2", 0, secondName("api.example.org", "example", 2), failing), GateProven, Unmet, ReasonPathFailed, "stamp Abort(2)",
+			scene("R I0 S0 I2", 0, secondName("api.example.org", "example", 2), failing),
+			GateProven, Unmet, ReasonPathFailed, "stamp Abort(2)",
 		},
 	})
 }
@@ -69,7 +76,8 @@ func TestSeveralMembersGoOneByOne(t *testing.T) {
 	busy := func(f *Facts) { f.OldUse.Established = See(int64(1)) }
 	checkStands(t, map[string]stand{
 		"the first that carries the field is released": {
-			scene(shifted, 3, taken, secondMember(present)), GateReleased, Unmet, ReasonReleasing, "remove the field from Service shop/api",
+			scene(shifted, 3, taken, secondMember(present)),
+			GateReleased, Unmet, ReasonReleasing, "remove the field from Service shop/api",
 		},
 		"in between the old path must still be drained": {
 			scene(shifted, 3, taken, secondMember(present), busy), GateDrained, Waiting, ReasonInUse, "",
@@ -82,16 +90,19 @@ func TestSeveralMembersGoOneByOne(t *testing.T) {
 			scene(shifted, 3, taken, secondMember(gone)), GateReleased, Unmet, ReasonStamping, "stamp Released",
 		},
 		"half a release goes back": {
-			scene(shifted, 3, goBack, secondMember(gone)), GateReleased, Unmet, ReasonRestoring, "put the field of Service shop/api back",
+			scene(shifted, 3, goBack, secondMember(gone)),
+			GateReleased, Unmet, ReasonRestoring, "put the field of Service shop/api back",
 		},
 		"half a restore goes on": {
-			scene(released, 3, goBack, secondMember(gone)), GateReleased, Unmet, ReasonRestoring, "put the field of Service shop/api back",
+			scene(released, 3, goBack, secondMember(gone)),
+			GateReleased, Unmet, ReasonRestoring, "put the field of Service shop/api back",
 		},
 		"all back is stamped": {
 			scene(released, 3, goBack, secondMember(present)), GateReleased, Unmet, ReasonRestored, "stamp Restored",
 		},
 		"one that somebody else put back is stamped": {
-			scene(released, 3, taken, secondMember(Field{Service: "shop/api", Present: true, Mark: 1})), GateReleased, Unmet, ReasonReturned, "stamp Returned",
+			scene(released, 3, taken, secondMember(Field{Service: "shop/api", Present: true, Mark: 1})),
+			GateReleased, Unmet, ReasonReturned, "stamp Returned",
 		},
 	})
 }
@@ -105,7 +116,8 @@ func TestWithoutNamesNothingIsIntended(t *testing.T) {
 			scene("R", -1, adopt, noNamesMove, busy), GateReleased, Unmet, ReasonReleasing, "remove the field",
 		},
 		"an adopted address is forgotten though it is in use": {
-			scene("R L", -1, adopt, noNamesMove, taken, func(f *Facts) { f.OldUse = Use{} }), GateForgotten, Unmet, ReasonForgetting, "drop the snapshot",
+			scene("R L", -1, adopt, noNamesMove, taken, func(f *Facts) { f.OldUse = Use{} }),
+			GateForgotten, Unmet, ReasonForgetting, "drop the snapshot",
 		},
 		"an adopted one goes back under use": {
 			scene("R", -1, adopt, noNamesMove, busy, goBack), GateStaged, Unmet, ReasonRemoving, "remove the target",
@@ -230,7 +242,8 @@ func TestActionsPrintThemselves(t *testing.T) {
 	hash := "0123456789abcdef"
 	tests := map[string]Action{
 		"record plan 0123456789ab for attempt 2": RecordPlan{Attempt: 2, Hash: hash}, "claim the plan's addresses": Claim{},
-		"give the claimed addresses back": Unclaim{}, "apply the objects of plan 0123456789ab": Apply{Hash: hash}, "remove the target objects": Remove{},
+		"give the claimed addresses back": Unclaim{}, "apply the objects of plan 0123456789ab": Apply{Hash: hash},
+		"remove the target objects":                                     Remove{},
 		"stamp Seen(-1) of attempt 2 at place 7":                        WriteStamp{Kind: v1alpha1.StampSeen, Step: -1, Attempt: 2, Sequence: 7},
 		"remove the field from Service a/b in attempt 2":                Release{Service: "a/b", Attempt: 2},
 		"put the field of Service a/b back":                             Restore{Service: "a/b"},

@@ -1,0 +1,87 @@
+package migration
+
+import (
+	"testing"
+
+	"offramp.dev/dnsctl"
+)
+
+func TestNamesOfOthersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	every := func(edit func(*dnsctl.Answer)) func(*Facts) {
+		return func(f *Facts) { server(0, edit)(f); server(1, edit)(f) }
+	}
+	changedBack := every(func(a *dnsctl.Answer) { a.Records.A.TTL = 3600 })
+	checkStands(t, map[string]stand{
+		"a mark that cannot be read holds": {
+			scene("R", -1, server(0, func(a *dnsctl.Answer) { a.Foreign = "heritage=x" })),
+			GateTTLLowered, Held, ReasonNameOwned, "",
+		},
+		"another record's mark holds": {
+			scene("R", -1, server(0, func(a *dnsctl.Answer) { a.Mark.Owner = "other-1" })),
+			GateTTLLowered, Held, ReasonNameOwned, "",
+		},
+		"external-dns holds": {
+			scene("R", -1, server(0, func(a *dnsctl.Answer) { a.External = "heritage=external-dns" })),
+			GateTTLLowered, Held, ReasonNameExternal, "",
+		},
+		"a CNAME holds": {
+			scene("R I0", -1, server(0, func(a *dnsctl.Answer) { a.Records = dnsctl.RecordSet{Alias: "cdn.example.net"} })),
+			GateTTLLowered, Held, ReasonNameAlias, "",
+		},
+		"a name that no longer answers the snapshot holds": {
+			scene("R", -1, server(0, func(a *dnsctl.Answer) { a.Records.A.TTL = 77 })),
+			GateTTLLowered, Held, ReasonNameChanged, "",
+		},
+		"our mark beside another answer is stamped": {
+			scene("R I0", 0, server(0, func(a *dnsctl.Answer) { a.Records.A.TTL = 3600 })),
+			GateTTLLowered, Unmet, ReasonDiverged, "stamp Diverged(0)",
+		},
+		"a seen step that is no longer so is stamped": {
+			scene("R I0 S0 I3 S3", 3, server(1, func(a *dnsctl.Answer) { a.Mark.Sequence = 0 })),
+			GateShifted, Unmet, ReasonDiverged, "stamp Diverged(3)",
+		},
+		"a reverted edit holds": {scene("R I0 S0 D0", 0, changedBack), GateTTLLowered, Held, ReasonReverted, ""},
+		"a newer attempt may overwrite it": {
+			scene("R I0 S0 D0 R/2", 0, changedBack, nextAttempt),
+			GateTTLLowered, Unmet, ReasonStamping, "stamp Intent(0)",
+		},
+		"a repaired edit is seen once more": {
+			scene("R I0 S0 D0", 0),
+			GateTTLLowered, Unmet, ReasonStamping, "stamp Seen(0)",
+		},
+		"both put back after the last step: the last share is due again": {
+			scene("R I0 S0 I3 S3 L I4 D4 G R/2", 0, changedBack, nextAttempt, func(f *Facts) { f.Fields[0].Mark = 1 }),
+			GateShifted, Unmet, "Step3Of3", "stamp Intent(3)",
+		},
+	})
+}
+
+func TestManualZonesAreNeverWritten(t *testing.T) {
+	t.Parallel()
+	manual := func(f *Facts) { f.Names[0].Manual = true }
+	unmarked := func(f *Facts) {
+		for i := range f.Names[0].Servers {
+			f.Names[0].Servers[i].Value.Mark = dnsctl.Mark{}
+		}
+	}
+	checkStands(t, map[string]stand{
+		"the human is told what to change": {scene("R I0", -1, manual), GateTTLLowered, Waiting, ReasonManualChange, ""},
+		"right records need no mark": {
+			scene("R I0", 0, manual, unmarked),
+			GateTTLLowered, Unmet, ReasonStamping, "stamp Seen(0)",
+		},
+		"a share waits for the human": {
+			scene("R I0 S0 I2", 0, manual, unmarked),
+			GateShifted, Waiting, ReasonManualChange, "",
+		},
+		"any set of a slot step will do": {
+			scene("R I0 S0 I1", 1, manual, unmarked, highSlot),
+			GateShifted, Unmet, "Step1Of3", "stamp Seen(1)",
+		},
+		"on the way back the human goes back": {
+			scene("R I0 S0 I3 S3 I0", 3, manual, unmarked, goBack),
+			GateShifted, Waiting, ReasonManualChange, "",
+		},
+	})
+}
