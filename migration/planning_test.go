@@ -451,6 +451,12 @@ func blockedByServices() map[string]blockedPlan {
 		"the pool holds the old address only": {inventory.ReasonPoolUnusable, "spec.pools", func(in *PlanInput) {
 			in.Pools[0] = pool("v4", "203.0.113.10", "203.0.113.10")
 		}},
+		"a stranger in the Gateways' namespace, on an address that was ours to adopt": {
+			inventory.ReasonAddressConflict, "Service gateways/x", func(in *PlanInput) {
+				in.Frozen = &Plan{Strategy: v1alpha1.StrategyAdopt, NewAddresses: addrs("203.0.113.10")}
+				in.Uses = []addresspool.Use{{Address: netip.MustParseAddr("203.0.113.10"), Object: "Service gateways/x"}}
+			},
+		},
 		"the static Service has the old address": {inventory.ReasonAddressConflict, "EntryPoint", func(in *PlanInput) {
 			asStatic(in)
 			in.StaticAddresses[0] = netip.MustParseAddr("203.0.113.10")
@@ -490,6 +496,14 @@ func TestFindingsThatAskOrInformComeBesideAPlan(t *testing.T) {
 	}
 	if want := []string{"Inform NameNotLive", "Ask NoName"}; p == nil || len(p.Names) != 0 || !slices.Equal(got, want) {
 		t.Errorf("plan %v, findings %v, want %v", p != nil, got, want)
+	}
+}
+
+func TestAWildcardIsNoHostOfACheck(t *testing.T) {
+	t.Parallel()
+	p := mustPlan(t, planInput(func(in *PlanInput) { in.Names = append(in.Names, name("*.example.com", 60, "203.0.113.10")) }))
+	if got := p.Checks[0].Host; got != "www.example.com" {
+		t.Errorf("host %q, want www.example.com", got)
 	}
 }
 

@@ -248,10 +248,10 @@ func TestWatchedHashIsTheSetAndNothingElse(t *testing.T) {
 	claim := func(address string, ports ...string) v1alpha1.AddressClaim {
 		return v1alpha1.AddressClaim{Spec: v1alpha1.AddressClaimSpec{Address: address, Holders: []v1alpha1.ClaimHolder{{Ports: ports}}}}
 	}
-	base := []v1alpha1.AddressClaim{claim("203.0.113.10", "TCP/80", "UDP/53"), claim("2001:db8::1", "TCP/443")}
+	base := []v1alpha1.AddressClaim{claim("203.0.113.10", "TCP/80", "UDP/53", "TCP/53"), claim("2001:db8::1", "TCP/443")}
 	same := []v1alpha1.AddressClaim{
 		claim("2001:DB8::1", "TCP/443", "x"),
-		claim("203.0.113.10", "UDP/53", "TCP/80", "TCP/80"), claim("y", "TCP/1"),
+		claim("203.0.113.10", "UDP/53", "TCP/80", "TCP/80", "TCP/53"), claim("y", "TCP/1"),
 	}
 	if WatchedHash(base) != WatchedHash(same) || len(WatchedHash(nil)) != 64 {
 		t.Errorf("order, spelling or junk changes the hash: %v and %v", Watched(base), Watched(same))
@@ -263,7 +263,7 @@ func TestWatchedHashIsTheSetAndNothingElse(t *testing.T) {
 	for _, w := range Watched(base) {
 		texts = append(texts, w.String())
 	}
-	if got, want := strings.Join(texts, " "), "203.0.113.10|53|UDP 203.0.113.10|80|TCP 2001:db8::1|443|TCP"; got != want {
+	if got, want := strings.Join(texts, " "), "203.0.113.10|53|TCP 203.0.113.10|53|UDP 203.0.113.10|80|TCP 2001:db8::1|443|TCP"; got != want {
 		t.Errorf("tuples %s, want %s", got, want)
 	}
 }
