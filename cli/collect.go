@@ -80,8 +80,9 @@ func (c *collection) read(o manifest.Object) error {
 	}
 	var bad *DecodeError
 	if errors.As(err, &bad) && o.Kind == "Service" && carriesField(o.JSON) {
-		namespace, name := identity(o)
-		c.unreadable = append(c.unreadable, unreadable{namespace, name, labelsOf(o.JSON), bad})
+		if namespace, name := identity(o); name != unnamed {
+			c.unreadable = append(c.unreadable, unreadable{namespace, name, labelsOf(o.JSON), bad})
+		}
 	}
 	return err
 }

@@ -146,6 +146,9 @@ func identify(o manifest.Object) string {
 	return o.Kind + " " + namespace + "/" + name
 }
 
+// unnamed stands for a name that is missing or no text.
+const unnamed = "(unnamed)"
+
 func identity(o manifest.Object) (namespace, name string) {
 	var head struct {
 		Metadata struct {
@@ -153,7 +156,7 @@ func identity(o manifest.Object) (namespace, name string) {
 			Namespace any `json:"namespace"`
 		} `json:"metadata"`
 	}
-	namespace, name = corev1.NamespaceDefault, "(unnamed)"
+	namespace, name = corev1.NamespaceDefault, unnamed
 	if json.Unmarshal(o.JSON, &head) != nil {
 		return namespace, name
 	}

@@ -88,6 +88,15 @@ func (t *table) String() string {
 	return out.String()
 }
 
+// indented is the finished table below a heading.
+func (t *table) indented() string {
+	var out strings.Builder
+	for line := range strings.Lines(t.String()) {
+		out.WriteString("  " + line)
+	}
+	return out.String()
+}
+
 // oneLine makes text of strangers printable in one line of a terminal: control characters, escape sequences and
 // direction marks become a question mark.
 func oneLine(text string) string {

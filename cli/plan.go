@@ -173,22 +173,22 @@ func objectsText(p *planReport) string {
 	if len(p.Objects) == 0 {
 		return ""
 	}
-	t := newTable("  KIND", "NAMESPACE", "NAME")
+	t := newTable("KIND", "NAMESPACE", "NAME")
 	for _, o := range p.Objects {
-		t.row("  "+o.Kind, o.Namespace, o.Name)
+		t.row(o.Kind, o.Namespace, o.Name)
 	}
-	return "\nObjects to create\n" + t.String()
+	return "\nObjects to create\n" + t.indented()
 }
 
 func waitsText(p *planReport) string {
 	if len(p.Waits) == 0 {
 		return ""
 	}
-	t := newTable("  GATE", "AT LEAST", "FOR")
+	t := newTable("GATE", "AT LEAST", "FOR")
 	for _, w := range p.Waits {
-		t.row("  "+w.Gate, span(time.Duration(w.Seconds)*time.Second), w.What)
+		t.row(w.Gate, span(time.Duration(w.Seconds)*time.Second), w.What)
 	}
-	return "\nWaits, together at least " + span(time.Duration(p.WaitSeconds)*time.Second) + "\n" + t.String()
+	return "\nWaits, together at least " + span(time.Duration(p.WaitSeconds)*time.Second) + "\n" + t.indented()
 }
 
 func section(out *strings.Builder, title string, lines []string) {

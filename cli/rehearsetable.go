@@ -58,11 +58,11 @@ func rehearsalTable(r *Rehearsal, wide bool) string {
 func walkTable(w Walk) string {
 	gates := slices.Clone(w.Gates)
 	slices.SortStableFunc(gates, func(a, b WalkedGate) int { return strings.Compare(orLast(a.At), orLast(b.At)) })
-	t := newTable("  GATE", "VERDICT", "REASON", "FIRST MET")
+	t := newTable("GATE", "VERDICT", "REASON", "FIRST MET")
 	for _, g := range gates {
-		t.row("  "+g.Name, g.Verdict, g.Reason, g.At)
+		t.row(g.Name, g.Verdict, g.Reason, g.At)
 	}
-	return "\n" + oneLine(w.Name) + "\n" + t.String()
+	return "\n" + oneLine(w.Name) + "\n" + t.indented()
 }
 
 // orLast sorts an absent time behind every other.

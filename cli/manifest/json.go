@@ -19,7 +19,10 @@ func (s *source) readJSON() error {
 		s.inside = false
 		err := s.value(dec)
 		if errors.Is(err, io.EOF) {
-			return nil
+			if !s.inside {
+				return nil
+			}
+			err = io.ErrUnexpectedEOF // the decoder calls it the end, wherever it comes
 		}
 		if isSyntax(err) {
 			return s.leaveJSON(dec, err)
