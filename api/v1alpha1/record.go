@@ -105,7 +105,7 @@ type MigrationRecordSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=migrec,categories=offramp
 // +kubebuilder:printcolumn:name="EntryPoint",type=string,JSONPath=`.spec.entryPoint`
-// +kubebuilder:printcolumn:name="Stamps",type=string,JSONPath=`.spec.journal[*].kind`
+// +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.spec.journal[-1:].kind`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MigrationRecord struct {
 	metav1.TypeMeta `json:",inline"`
