@@ -197,14 +197,14 @@ func (r *EntryPoints) apply(ctx context.Context, w *observe.World, f migration.F
 	return nil
 }
 
-// repair lays what the plan says over the live object; what others added stays.
+// repair takes away and adds what makes the live object differ from the plan; what the server or others added and does
+// not matter stays.
 func (r *EntryPoints) repair(ctx context.Context, want, live *unstructured.Unstructured) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": live.GetResourceVersion(), "labels": want.GetLabels(), "annotations": want.GetAnnotations(),
-		},
-		"spec": want.Object["spec"],
-	})
+	body := gateway.Repair(want, live)
+	if err := unstructured.SetNestedField(body, live.GetResourceVersion(), "metadata", "resourceVersion"); err != nil {
+		return err
+	}
+	patch, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,9 @@ func (r *EntryPoints) unadopt(ctx context.Context, w *observe.World, f migration
 }
 
 func (r *EntryPoints) patch(ctx context.Context, svc *corev1.Service, ops []migration.PatchOp) error {
+	if len(ops) == 0 {
+		return nil // already so, or no proof that it is ours to change
+	}
 	body, err := json.Marshal(ops)
 	if err != nil {
 		return fmt.Errorf("patch of Service %s/%s: %w", svc.Namespace, svc.Name, err)

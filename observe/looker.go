@@ -15,6 +15,7 @@ type Looker struct {
 
 	mu      sync.Mutex
 	history map[string]*rounds
+	cluster clusterFacts
 }
 
 // NewLooker makes a Looker.

@@ -116,6 +116,7 @@ func entry(w *World, members []*corev1.Service, live map[string][]netip.Addr) in
 	c := inventory.Cluster{
 		Services: neighbours(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
 		Nodes: []*corev1.Node{}, Names: live, Zones: []*v1alpha1.DNSZone{},
+		APIServers: w.cluster.apiServers, ServiceCIDRs: w.cluster.serviceCIDRs,
 	}
 	for _, name := range w.Policy.Spec.Zones {
 		if z := w.Zones[name]; z != nil {
@@ -150,7 +151,8 @@ func neighbours(w *World, members []*corev1.Service) []*corev1.Service {
 		if mine[s.Namespace+"/"+s.Name] {
 			continue
 		}
-		if slices.ContainsFunc(ties(s), func(k string) bool { return shared[k] }) {
+		// Cluster DNS is nobody's neighbour, and its address is nobody's to take.
+		if s.Labels["k8s-app"] == "kube-dns" || slices.ContainsFunc(ties(s), func(k string) bool { return shared[k] }) {
 			out = append(out, s)
 		}
 	}
@@ -184,7 +186,7 @@ func (l *Looker) planInput(
 ) migration.PlanInput {
 	in := migration.PlanInput{
 		EntryPoint: w.EntryPoint, Policy: w.Policy, Services: services, Names: names, Pools: w.pools, Frozen: fixed,
-		Strategy: w.Entry.Strategy, Why: w.Entry.Why, Ledger: ledger(w.Claims), Uses: uses(w), Profile: w.profile,
+		Strategy: w.Entry.Strategy, Why: w.Entry.Why, Ledger: ledger(w.Claims), Uses: uses(w),
 		TCPRouteVersion: l.tcpRouteVersion(),
 	}
 	if fixed != nil {
@@ -209,12 +211,10 @@ func (l *Looker) readClass(ctx context.Context, w *World, in *migration.PlanInpu
 	if err := l.Cached.Get(ctx, keyOf("", g.ClassName), &class); err != nil {
 		return
 	}
-	in.Profile = gateway.Profiles()[string(class.Spec.ControllerName)]
-	in.Profile.ControllerName = string(class.Spec.ControllerName)
-	if g.Profile != "" {
-		in.Profile.Binding = g.Profile
+	if profile, known := gateway.ProfileFor(string(class.Spec.ControllerName), g); known {
+		in.Profile = profile
 	}
-	w.profile = in.Profile
+	in.Profile.ControllerName = string(class.Spec.ControllerName)
 	if g.StaticService != nil {
 		var s corev1.Service
 		if err := l.Cached.Get(ctx, keyOf(g.StaticService.Namespace, g.StaticService.Name), &s); err == nil {
@@ -297,5 +297,10 @@ func ofGateway(w *World, s *corev1.Service) bool {
 	if g.StaticService != nil && g.StaticService.Namespace == s.Namespace && g.StaticService.Name == s.Name {
 		return true
 	}
-	return s.Namespace == g.Namespace && s.Labels["gateway.networking.k8s.io/gateway-name"] == gateway.GatewayName(w.EntryPoint.Name)
+	name := gateway.GatewayName(w.EntryPoint.Name)
+	// Envoy Gateway makes its Service in a namespace of its own and says so in labels of its own.
+	if s.Labels["gateway.envoyproxy.io/owning-gateway-name"] == name && s.Labels["gateway.envoyproxy.io/owning-gateway-namespace"] == g.Namespace {
+		return true
+	}
+	return s.Namespace == g.Namespace && s.Labels["gateway.networking.k8s.io/gateway-name"] == name
 }

@@ -33,6 +33,8 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	in.Addresses = texts(plan.OldAddresses)
 	f.OldUse = migration.Traffic(in)
 	in.Addresses, in.ProxyGoes = texts(plan.NewAddresses), plan.Strategy == v1alpha1.StrategyGateway
+	// A load balancer's announcement goes with its Service, and established connections with it.
+	in.Settings.Attraction = v1alpha1.AttractionAnnouncer
 	f.NewUse = migration.Traffic(in)
 	w.Traffic = f.OldUse
 	return nil

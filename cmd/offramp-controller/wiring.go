@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -112,9 +111,9 @@ func key(c client.Reader, live client.Reader, namespace, zone string) (rfc2136.K
 	if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: z.Spec.KeySecret}, &s); err != nil {
 		return rfc2136.Key{}, fmt.Errorf("DNSZone %s spec.keySecret: Secret %s/%s: %w", zone, namespace, z.Spec.KeySecret, err)
 	}
-	text := string(s.Data["secret"])
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		return rfc2136.Key{}, fmt.Errorf("secret %s/%s data key \"secret\" is not base64 as in named.conf", namespace, z.Spec.KeySecret)
+	k, err := rfc2136.KeyFromData(s.Data)
+	if err != nil {
+		return k, fmt.Errorf("DNSZone %s spec.keySecret: Secret %s/%s: %w", zone, namespace, z.Spec.KeySecret, err)
 	}
-	return rfc2136.Key{Name: string(s.Data["name"]), Algorithm: string(s.Data["algorithm"]), Secret: text}, nil
+	return k, nil
 }
