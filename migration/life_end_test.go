@@ -77,8 +77,6 @@ func (w *world) true(o *outcome) bool {
 		return !w.newPath() || w.latent
 	case ReasonOldPathFailed:
 		return !w.oldPath() && w.zoneNow().kind != 'O' && (w.field || w.relmark == 0 || w.tenant)
-	case ReasonNoSample:
-		return w.samples == 0
 	case ReasonUseUnknown:
 		return w.uncovered() && (o.gate == GateForgotten || o.gate == GateProven || !j.latched())
 	}
@@ -149,12 +147,13 @@ func (w *world) spend(noise int, trace func(*world, outcome)) (outcome, bool) {
 	return row, false
 }
 
-// patience is how many passes in a row must do nothing: a hold does not end by itself, waiting may.
+// patience is how many passes in a row must do nothing: a hold does not end by itself, waiting may. It is long enough
+// that the rarest clients come with all but certainty.
 func patience(o *outcome) int {
 	if o.verdict == Held || o.passes() {
 		return 7
 	}
-	return 56
+	return 112
 }
 
 // afterLife: lawful life after the end must move nothing.

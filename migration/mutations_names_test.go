@@ -35,10 +35,10 @@ func nameMutations() []mutation {
 				return j
 			}
 		}},
-		{name: "slot", what: "a slot step is changed by any allowed set", rules: func(r *rules) {
+		{name: "slot", hint: 133, what: "a slot step is changed by any allowed set", rules: func(r *rules) {
 			r.answers = func(w *walk, n *NameFacts, k dnsctl.Step, a *dnsctl.Answer) bool { return inside(w, n, k, a) }
 		}},
-		{name: "mark", what: "the mark carries no intent", rules: func(r *rules) {
+		{name: "mark", hint: 659, what: "the mark carries no intent", rules: func(r *rules) {
 			anyMark(r)
 			r.dropFirst(atDiverged)
 			r.mark = func(w *walk, k dnsctl.Step) dnsctl.Mark {
@@ -48,14 +48,14 @@ func nameMutations() []mutation {
 				return dnsctl.Mark{Owner: w.Record.Name}
 			}
 		}},
-		{name: "diverged", what: "no Diverged stamp", rules: func(r *rules) { r.dropFirst(atDiverged) }},
-		{name: "safe", what: "a stopped walk leaves the slot as it is", rules: func(r *rules) {
+		{name: "diverged", hint: 659, what: "no Diverged stamp", rules: func(r *rules) { r.dropFirst(atDiverged) }},
+		{name: "safe", hint: 16, what: "a stopped walk leaves the slot as it is", rules: func(r *rules) {
 			r.safe = func(_ *walk, o outcome) outcome { return o }
 		}},
-		{name: "kept", what: "a set is written though what it keeps is not known good", rules: func(r *rules) {
+		{name: "kept", hint: 18, what: "a set is written though what it keeps is not known good", rules: func(r *rules) {
 			r.kept = func(*walk, *NameFacts, *dnsctl.Answer, *dnsctl.RecordSet) outcome { return outcome{} }
 		}},
-		{name: "live names", what: "Abort asks the youngest intent, not the names", rules: func(r *rules) {
+		{name: "live names", hint: 771, what: "Abort asks the youngest intent, not the names", rules: func(r *rules) {
 			r.first[atFailed] = func(w *walk) (outcome, bool) {
 				if w.journal.step < 1 || !w.protects() || w.journal.aborted || !w.newFailed() || !w.journal.intended {
 					return outcome{}, false
@@ -88,8 +88,8 @@ func backMutations() []mutation {
 		{name: "moot", what: "back wants the old path though names are back", rules: func(r *rules) {
 			r.face(GateSettled, nil, (*walk).oldGood)
 		}},
-		{name: "largest TTL", what: "back waits for the low TTL only", rules: func(r *rules) { r.backTTL = (*walk).lowTTL }, bias: lateBack},
-		{name: "proxy", what: "established connections are excused though their proxy goes", facts: func(f *Facts) {
+		{name: "largest TTL", hint: 78, what: "back waits for the low TTL only", rules: func(r *rules) { r.backTTL = (*walk).lowTTL }, bias: lateBack},
+		{name: "proxy", hint: 2477, what: "established connections are excused though their proxy goes", facts: func(f *Facts) {
 			f.NewUse.ProxyGoes = false
 		}},
 		{name: "chain", what: "a new attempt starts from nothing", world: forgetsChain, rules: func(r *rules) {
@@ -100,7 +100,7 @@ func backMutations() []mutation {
 				return readJournal(own, attempt)
 			}
 		}},
-		{name: "plan", what: "a new plan is applied under live names", rules: func(r *rules) {
+		{name: "plan", hint: 244, what: "a new plan is applied under live names", rules: func(r *rules) {
 			r.face(GateRecorded, func(w *walk) outcome {
 				if w.frozen != nil && w.frozen.Attempt == w.attempt {
 					return outcome{}
@@ -131,7 +131,7 @@ func orderMutations() []mutation {
 				return held(ReasonNotApproved, "")
 			}, nil)
 		}},
-		{name: "hold stops no abort", what: "drift, pause or Report stop Abort too", rules: func(r *rules) {
+		{name: "hold stops no abort", hint: 493, what: "drift, pause or Report stop Abort too", rules: func(r *rules) {
 			r.first[atFailed] = func(w *walk) (outcome, bool) {
 				d := w.drift()
 				if w.Intent.Paused || w.Intent.Goal == v1alpha1.GoalReport || d.verdict != "" {
@@ -140,6 +140,6 @@ func orderMutations() []mutation {
 				return failed(w)
 			}
 		}},
-		{name: "hold stops no repair", what: "... and stop repair after release", rules: func(r *rules) { r.dropFirst(atRepair) }},
+		{name: "hold stops no repair", hint: 547, what: "... and stop repair after release", rules: func(r *rules) { r.dropFirst(atRepair) }},
 	}
 }

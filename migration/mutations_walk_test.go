@@ -12,8 +12,8 @@ func controllerMutations() []mutation {
 		{name: "re-read everything", what: "only Release, Restore, Remove, Forget re-read", world: rereadsFour},
 		{name: "idempotent", what: "RecordPlan overwrites", world: recordsAgain},
 		{name: "memory in spec", what: "the journal gets lost", world: losesJournal},
-		{name: "new leader waits", what: "a new leader does not wait", world: leadsAtOnce},
-		{name: "attempt never falls", what: "the attempt may fall below the stamps", rules: func(r *rules) {
+		{name: "new leader waits", hint: 1254, what: "a new leader does not wait", world: leadsAtOnce},
+		{name: "attempt never falls", hint: 363, what: "the attempt may fall below the stamps", rules: func(r *rules) {
 			r.attempt = func(f Facts) int64 { return f.Intent.Attempt }
 		}},
 	}
@@ -22,7 +22,7 @@ func controllerMutations() []mutation {
 // handsMutations are about what is ours to give back.
 func handsMutations() []mutation {
 	return []mutation{
-		{name: "owner", what: "restore without proof that we removed", rules: func(r *rules) {
+		{name: "owner", hint: 13, what: "restore without proof that we removed", rules: func(r *rules) {
 			r.face(GateReleased, nil, func(w *walk) outcome {
 				if f := &w.Fields[0]; !f.Present && w.journal.any {
 					return restore(f)
@@ -30,13 +30,13 @@ func handsMutations() []mutation {
 				return restored(w)
 			})
 		}},
-		{name: "conflict", what: "restore without a look for a new holder", facts: func(f *Facts) {
+		{name: "conflict", hint: 309, what: "restore without a look for a new holder", facts: func(f *Facts) {
 			if f.Intent.Direction == v1alpha1.DirectionBack {
 				f.Fields[0].Foreign = ""
 			}
 		}},
-		{name: "guard stays", what: "back lifts the guard", world: liftsGuard},
-		{name: "our mark", what: "no mark of ours on the Service", rules: func(r *rules) {
+		{name: "guard stays", hint: 254, what: "back lifts the guard", world: liftsGuard},
+		{name: "our mark", hint: 254, what: "no mark of ours on the Service", rules: func(r *rules) {
 			r.ours = func(*walk, *Field) bool { return false }
 			r.face(GateReleased, nil, func(w *walk) outcome {
 				if f := &w.Fields[0]; w.journal.latched() && !f.Present {
@@ -45,7 +45,7 @@ func handsMutations() []mutation {
 				return restored(w)
 			})
 		}},
-		{name: "restored", what: "no Restored stamp", rules: func(r *rules) {
+		{name: "restored", hint: 444, what: "no Restored stamp", rules: func(r *rules) {
 			r.dropFirst(atPutBack)
 			r.gone = func(w *walk) bool { return w.journal.released != never || w.firstTaken() != nil }
 			r.after = r.gone
@@ -56,13 +56,13 @@ func handsMutations() []mutation {
 				return outcome{}
 			})
 		}},
-		{name: "returned", what: "no Returned stamp", rules: func(r *rules) { r.dropFirst(atReturned) }},
+		{name: "returned", hint: 17, what: "no Returned stamp", rules: func(r *rules) { r.dropFirst(atReturned) }},
 	}
 }
 
 func latchMutations() []mutation {
 	return []mutation{
-		{name: "latch Recorded", what: "Eligible reads the live Service", rules: func(r *rules) {
+		{name: "latch Recorded", hint: 3, what: "Eligible reads the live Service", rules: func(r *rules) {
 			r.face(GateEligible, func(w *walk) outcome {
 				if !w.Fields[0].Present {
 					return held(ReasonNoPlan, "the field is gone")
@@ -70,7 +70,7 @@ func latchMutations() []mutation {
 				return outcome{}
 			}, nil)
 		}},
-		{name: "latch Seen", what: "TTLLowered is never moot", rules: func(r *rules) {
+		{name: "latch Seen", hint: 3, what: "TTLLowered is never moot", rules: func(r *rules) {
 			r.face(GateTTLLowered, func(w *walk) outcome {
 				s := &w.Names[0].Servers[0]
 				if !w.journal.intended || w.journal.step < 1 || !s.Known || s.Value.Records.A.TTL == w.Names[0].Name.LowTTL {
@@ -82,7 +82,7 @@ func latchMutations() []mutation {
 				return act(ChangeNames{Changes: []dnsctl.Change{change}}, ReasonChangingNames, "")
 			}, nil)
 		}},
-		{name: "latch Released", what: "Proven, Settled and Drained are never moot", rules: func(r *rules) {
+		{name: "latch Released", hint: 157, what: "Proven, Settled and Drained are never moot", rules: func(r *rules) {
 			r.after = func(*walk) bool { return false }
 		}},
 		{name: "latch Undone", what: "Undone is no end", rules: func(r *rules) {

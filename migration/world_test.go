@@ -40,11 +40,12 @@ const (
 	share
 	slow
 	blindly
+	shown
 )
 
 func faultNames() []string {
 	return []string{
-		"lost-old", "lost-new", "no-path", "after-end", "many", "reshift", "inexact", "readd", "stuck", "share", "slow", "blindly",
+		"lost-old", "lost-new", "no-path", "after-end", "many", "reshift", "inexact", "readd", "stuck", "share", "slow", "blindly", "shown",
 	}
 }
 
