@@ -125,7 +125,7 @@ func (w *world) fillPolicy(ctx context.Context) error {
 	for _, z := range sortedObjects(w.server.store.cache, zoneKind) {
 		p.Spec.Zones = append(p.Spec.Zones, z.GetName())
 	}
-	w.assume("MigrationPolicy %s with the default times, for all namespaces of the manifests; the old addresses have static routes", madePolicy)
+	w.assume("MigrationPolicy %s with the default times, for all namespaces of the manifests; old addresses have static routes", madePolicy)
 	return w.cluster.Create(ctx, p)
 }
 

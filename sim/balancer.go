@@ -96,7 +96,11 @@ func (b *balancer) poolOf(addr netip.Addr) string {
 func (b *balancer) taken(addr netip.Addr) bool {
 	for _, obj := range sortedObjects(b.cache, serviceKind) {
 		svc, ok := obj.(*corev1.Service)
-		if ok && slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(in corev1.LoadBalancerIngress) bool { return in.IP == addr.String() }) {
+		if !ok {
+			continue
+		}
+		in := svc.Status.LoadBalancer.Ingress
+		if slices.ContainsFunc(in, func(x corev1.LoadBalancerIngress) bool { return x.IP == addr.String() }) {
 			return true
 		}
 	}

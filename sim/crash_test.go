@@ -14,7 +14,10 @@ func TestTheControllerMayDieAtEveryWrite(t *testing.T) {
 			want := clean.leftovers()
 			for n := 1; n <= clean.kill.done; n++ {
 				for _, fault := range []string{faultKilledBefore, faultKilledAfter} {
-					diesAt(t, fmt.Sprintf("%s=%d", fault, n), service, want)
+					t.Run(fmt.Sprintf("%s=%d", fault, n), func(t *testing.T) {
+						t.Parallel()
+						diesAt(t, fmt.Sprintf("%s=%d", fault, n), service, want)
+					})
 				}
 			}
 		})

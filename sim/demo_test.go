@@ -111,7 +111,9 @@ func TestManifestsThatLackEverythingAreRehearsedWithWhatTheReportSays(t *testing
 		t.Errorf("%s (%s)", e.Outcome, e.Why)
 	}
 	all := strings.Join(r.Assumed, "\n")
-	for _, want := range []string{"three nodes", "DNSZone example.com", "MigrationPolicy rehearsal", "GatewayClass", "IPAddressPool", "Service shop/web opts in"} {
+	for _, want := range []string{
+		"three nodes", "DNSZone example.com", "MigrationPolicy rehearsal", "GatewayClass", "IPAddressPool", "Service shop/web opts in",
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the report does not say %q:\n%s", want, all)
 		}

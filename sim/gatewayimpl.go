@@ -86,11 +86,9 @@ func (g *gatewayImpl) serve(ctx context.Context, gw *gatewayv1.Gateway, profile 
 	}
 	before := gw.Status.DeepCopy()
 	gw.Status.Addresses = nil
-	if svc != nil {
-		for _, in := range svc.Status.LoadBalancer.Ingress {
-			kind := gatewayv1.IPAddressType
-			gw.Status.Addresses = append(gw.Status.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: in.IP})
-		}
+	for _, in := range svc.Status.LoadBalancer.Ingress {
+		kind := gatewayv1.IPAddressType
+		gw.Status.Addresses = append(gw.Status.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: in.IP})
 	}
 	bound := len(gw.Status.Addresses) > 0
 	setCondition(&gw.Status.Conditions, string(gatewayv1.GatewayConditionAccepted), true, "Accepted", gw.Generation)
@@ -106,18 +104,19 @@ func (g *gatewayImpl) serve(ctx context.Context, gw *gatewayv1.Gateway, profile 
 	return g.api.Status().Update(ctx, gw)
 }
 
-// service is the data plane's Service: generated and kept up to date, or the admin's.
+// service is the data plane's Service: generated and kept up to date, or the admin's. An empty one where there is none.
 func (g *gatewayImpl) service(ctx context.Context, gw *gatewayv1.Gateway, profile gateway.Profile) (*corev1.Service, error) {
 	if profile.Binding == v1alpha1.BindingStaticService {
 		s := g.settings(gw)
 		if s == nil || s.StaticService == nil {
-			return nil, nil //nolint:nilnil
+			return &corev1.Service{}, nil
 		}
-		return g.stored(s.StaticService.Namespace, s.StaticService.Name), nil
+		live, _ := g.stored(s.StaticService.Namespace, s.StaticService.Name)
+		return live, nil
 	}
 	want := generated(gw)
-	live := g.stored(want.Namespace, want.Name)
-	if live == nil {
+	live, found := g.stored(want.Namespace, want.Name)
+	if !found {
 		if err := g.api.Create(ctx, want); err != nil {
 			return nil, err
 		}
@@ -130,12 +129,12 @@ func (g *gatewayImpl) service(ctx context.Context, gw *gatewayv1.Gateway, profil
 	return live, g.api.Update(ctx, live)
 }
 
-func (g *gatewayImpl) stored(namespace, name string) *corev1.Service {
+func (g *gatewayImpl) stored(namespace, name string) (*corev1.Service, bool) {
 	svc, ok := g.cache.objects[serviceKind][client.ObjectKey{Namespace: namespace, Name: name}].(*corev1.Service)
 	if !ok {
-		return nil
+		return &corev1.Service{}, false
 	}
-	return svc.DeepCopy()
+	return svc.DeepCopy(), true
 }
 
 func generated(gw *gatewayv1.Gateway) *corev1.Service {

@@ -1,5 +1,10 @@
 package sim
 
+import "errors"
+
+// errDead is what a controller sees of the world once it was killed.
+var errDead = errors.New("the controller is dead")
+
 // killer taps the controller's requests: it counts the writes and ends the controller where a fault says so. A dead
 // controller reaches nothing any more: neither does what it had begun.
 type killer struct {

@@ -149,7 +149,6 @@ func (w *world) pass(ctx context.Context, it item) {
 	if w.kill.dead {
 		return
 	}
-	w.watch(it, err)
 	switch {
 	case err != nil:
 		p.fails[it]++

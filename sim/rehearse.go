@@ -89,9 +89,6 @@ func (w *world) wrote(made Write) {
 	}
 }
 
-// watch is called after every pass.
-func (w *world) watch(_ item, _ error) {}
-
 func (w *world) assume(format string, args ...any) {
 	w.assumed = append(w.assumed, fmt.Sprintf(format, args...))
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"hash/fnv"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -22,7 +20,7 @@ type cached struct {
 }
 
 // lookup gives the addresses in the order of this answer: name servers rotate.
-func (r *resolver) lookup(name string, now time.Time, rng *rand.Rand) []netip.Addr {
+func (r *resolver) lookup(name string, now time.Time, rng *dice) []netip.Addr {
 	e, ok := r.entries[name]
 	if !ok || !now.Before(e.expires) {
 		set, found := r.zones.Ask(name, rng.IntN(16))
@@ -80,7 +78,7 @@ type traffic struct {
 	path      *datapath
 	resolvers []*resolver
 	flows     []*flow
-	rng       *rand.Rand
+	rng       *dice
 	now       func() time.Time
 	// seen is what a node's agent could have measured: the last new connection of each tuple.
 	seen map[Tuple]time.Time
@@ -166,7 +164,9 @@ func (t *traffic) established() map[Tuple]int64 {
 
 // nodeOf is the node that receives a tuple: the address has a static route to one.
 func nodeOf(t Tuple, nodes int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(t.Address.String()))
-	return int(h.Sum32() % uint32(max(nodes, 1)))
+	sum := 0
+	for _, b := range t.Address.AsSlice() {
+		sum += int(b)
+	}
+	return sum % max(nodes, 1)
 }

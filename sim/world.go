@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -38,7 +37,7 @@ type world struct {
 	options Options
 	fault   fault
 	now     time.Time
-	rng     *rand.Rand
+	rng     *dice
 
 	server *Server
 	zones  *Zones
@@ -98,7 +97,7 @@ func newWorld(o Options, f fault) (*world, error) {
 	w := &world{
 		options: o, fault: f, now: begin(), progress: begin(), walks: map[string]*tracked{},
 		before: map[string]*corev1.Service{}, records: map[string]dnsctl.RecordSet{}, rollbacks: map[string]string{}, edited: map[string]bool{},
-		rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x0ff4a3b)), //nolint:gosec
+		rng: newDice(o.Seed),
 	}
 	server, err := NewServer(w.clock)
 	if err != nil {
@@ -146,7 +145,7 @@ func (w *world) run(ctx context.Context) error {
 		if acted {
 			continue
 		}
-		if w.finished() || !w.advance(ctx) {
+		if w.finished() || !w.advance() {
 			return nil
 		}
 		if err := w.happen(ctx); err != nil {
@@ -166,7 +165,7 @@ func (w *world) finished() bool {
 }
 
 // advance jumps to the next event.
-func (w *world) advance(context.Context) bool {
+func (w *world) advance() bool {
 	next, ok := w.process.next()
 	for _, t := range w.timers {
 		if !ok || t.at.Before(next) {

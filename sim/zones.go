@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -226,6 +225,3 @@ func sortedSet(r dnsctl.RecordSet) dnsctl.RecordSet {
 	}
 	return dnsctl.RecordSet{A: one(r.A), AAAA: one(r.AAAA), Alias: r.Alias}
 }
-
-// errDead is what a controller sees of the world once it was killed.
-var errDead = errors.New("the controller is dead")
