@@ -4,20 +4,28 @@ import "offramp.dev/api/v1alpha1"
 
 // budgets count how long a bad state stands that a pass could have ended.
 func (w *world) budgets(alive bool) {
-	j, z := readJournal(w.stamps, w.attempt), w.zoneNow().kind
-	fair := alive && w.reverted == 0 && w.blind < 0
+	j := readJournal(w.stamps, w.attempt)
+	fair := alive && w.reverted == 0 && w.blind < 0 && j.intended
 	w.high++
-	if !fair || !j.intended || j.step != slotStep || z != 'X' || !w.oldPath() {
+	if !fair || !w.slotIsHigh(&j) {
 		w.high = 0
 	}
-	dead := fair && z != 'O' && j.intended && w.staged != 0 && !w.newPath() && w.oldPath() && w.shift
 	unrepaired := alive && j.latched() && w.staged == 0 && !w.paused
 	w.slowly++
-	if !dead && !unrepaired || w.back || j.forgotten {
+	if !(fair && w.servesDead()) && !unrepaired || w.back || j.forgotten {
 		w.slowly = 0
 	}
 	w.fail(share, w.high > 26)
 	w.fail(slow, w.slowly > 24)
+}
+
+func (w *world) slotIsHigh(j *journal) bool {
+	return j.step == slotStep && w.zoneNow().kind == 'X' && w.oldPath()
+}
+
+// servesDead: names serve a new path that is down, while the old one is fine and the policy says to shift back.
+func (w *world) servesDead() bool {
+	return w.zoneNow().kind != 'O' && w.staged != 0 && !w.newPath() && w.oldPath() && w.shift
 }
 
 // calm: world and human become quiet. The steady state is sometimes a bad one.
@@ -52,35 +60,24 @@ func (w *world) calm() {
 
 // true tells whether the reason of a run that stands still is a true one.
 func (w *world) true(o *outcome) bool {
+	reasons := w.trueReasons(o)
+	return reasons[o.reason]
+}
+
+func (w *world) trueReasons(o *outcome) map[string]bool {
 	plan, recorded := w.records[w.top]
 	j := readJournal(w.stamps, w.attempt)
-	switch o.reason {
-	case ReasonUndone, ReasonForgotten, ReasonNothingToUndo, ReasonGoalReached, ReasonNewPathInUse:
-		return true
-	case ReasonReportOnly:
-		return w.goal == 0
-	case ReasonPaused:
-		return w.paused
-	case ReasonPlanDrifted:
-		return !recorded || w.live != plan
-	case ReasonNotApproved:
-		return w.goal > 1 && w.approved != plan
-	case ReasonAddressTaken, ReasonConflict:
-		return w.taken || w.foreign
-	case ReasonNotDenied:
-		return !w.guard
-	case ReasonReverted, ReasonFieldReturned:
-		return w.reverted > 0
-	case ReasonAborted:
-		return w.aborted[max(w.attempt, w.top, w.peak[len(w.peak)-1])]
-	case ReasonNotProven:
-		return !w.newPath() || w.latent
-	case ReasonOldPathFailed:
-		return !w.oldPath() && w.zoneNow().kind != 'O' && (w.field || w.relmark == 0 || w.tenant)
-	case ReasonUseUnknown:
-		return w.uncovered() && (o.gate == GateForgotten || o.gate == GateProven || !j.latched())
+	oldPathGone := w.field || w.relmark == 0 || w.tenant
+	return map[string]bool{
+		ReasonUndone: true, ReasonForgotten: true, ReasonNothingToUndo: true, ReasonGoalReached: true, ReasonNewPathInUse: true,
+		ReasonReportOnly: w.goal == 0, ReasonPaused: w.paused, ReasonPlanDrifted: !recorded || w.live != plan,
+		ReasonNotApproved: w.goal > 1 && w.approved != plan, ReasonAddressTaken: w.taken || w.foreign, ReasonConflict: w.taken || w.foreign,
+		ReasonNotDenied: !w.guard, ReasonReverted: w.reverted > 0, ReasonFieldReturned: w.reverted > 0,
+		ReasonAborted:       w.aborted[max(w.attempt, w.top, w.peak[len(w.peak)-1])],
+		ReasonNotProven:     !w.newPath() || w.latent,
+		ReasonOldPathFailed: !w.oldPath() && w.zoneNow().kind != 'O' && oldPathGone,
+		ReasonUseUnknown:    w.uncovered() && (o.gate == GateForgotten || o.gate == GateProven || !j.latched()),
 	}
-	return false
 }
 
 func (w *world) uncovered() bool {

@@ -15,6 +15,15 @@ func (w *world) human() {
 		}
 	}
 	w.paused = w.p(.12 * w.mild)
+	w.turn()
+	w.rearm()
+	if w.p(.02) { // the EntryPoint was lost and comes back
+		w.goal, w.back, w.attempt, w.approved, w.paused = 0, false, 1, 0, false
+	}
+}
+
+// turn changes the direction.
+func (w *world) turn() {
 	if w.flip && w.p(.35) {
 		w.back = !w.back
 		if w.p(.4) {
@@ -23,14 +32,15 @@ func (w *world) human() {
 	} else {
 		w.back = w.back || w.p(.03)
 	}
+}
+
+// rearm starts another attempt, after a drift or an abort.
+func (w *world) rearm() {
 	if w.top > 0 && w.live != w.records[w.top] && w.p(.2) {
 		w.attempt, w.approved = max(w.attempt, w.top)+1, w.live
 	}
 	if len(w.aborted) > 0 && w.p(.3) {
 		w.attempt, w.latent = max(w.attempt, w.top)+1, w.latent && w.p(.3)
-	}
-	if w.p(.02) { // the EntryPoint was lost and comes back
-		w.goal, w.back, w.attempt, w.approved, w.paused = 0, false, 1, 0, false
 	}
 }
 
@@ -67,15 +77,20 @@ func (w *world) weather() {
 	}
 	w.drift()
 	w.outage()
+	w.tenants()
+	if w.m.world == losesJournal && w.rare(.02) {
+		w.stamps, w.peak, w.hist = nil, []int64{0}, nil
+	}
+}
+
+// tenants take the field away, grow the cluster by a node without an agent, or take a free address.
+func (w *world) tenants() {
 	if w.rare(.003) && w.field {
 		w.field, w.tenant = false, true
 		w.events++
 	}
 	if w.rare(.02) && len(w.cover) < 5 {
 		w.cover = append(w.cover, unseen)
-	}
-	if w.m.world == losesJournal && w.rare(.02) {
-		w.stamps, w.peak, w.hist = nil, []int64{0}, nil
 	}
 	w.foreign = w.foreign || !w.field && w.rare(.02)
 }
@@ -152,6 +167,17 @@ func (w *world) tick() {
 	w.excuseNew = w.excuseNew && (!w.newPath() || w.latent)
 	w.trueFail = !w.newPath()
 	w.serve(top)
+	w.age()
+	for n := range w.caches {
+		w.client(n)
+	}
+	z := w.zoneNow().kind
+	works := z != 'N' && w.oldPath() || z != 'O' && w.newPath()
+	w.fail(noPath, !(works || w.excuseNew || w.excuseOld || w.tenant))
+}
+
+// age lets agents come up, connections end and the night pass.
+func (w *world) age() {
 	for n, c := range w.cover {
 		if c == unseen && w.p(.12) && !(w.orphan && n == len(w.cover)-1) {
 			w.cover[n] = w.t
@@ -164,12 +190,6 @@ func (w *world) tick() {
 		}
 	}
 	w.conns, w.night = live, max(0, w.night-1)
-	for n := range w.caches {
-		w.client(n)
-	}
-	z := w.zoneNow().kind
-	works := z != 'N' && w.oldPath() || z != 'O' && w.newPath()
-	w.fail(noPath, !(works || w.excuseNew || w.excuseOld || w.tenant))
 }
 
 // serve: the primary answers the newest version, the others hand on every one.

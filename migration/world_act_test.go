@@ -55,6 +55,7 @@ func (w *world) rereads(a Action) bool {
 	switch a.(type) {
 	case Release, Restore, Remove, Forget:
 		return w.m.world != neverRereads
+	default:
 	}
 	return w.m.world != neverRereads && w.m.world != rereadsFour
 }
@@ -138,16 +139,16 @@ func (w *world) stamp(a WriteStamp, seen int, isLate bool) {
 	if seen != len(w.stamps) && !w.loose() {
 		return // append by sequence: a conflict
 	}
-	switch a.Kind {
-	case v1alpha1.StampIntent:
+	switch {
+	case a.Kind == v1alpha1.StampIntent:
 		w.fail(reshift, a.Step >= 1 && w.aborted[a.Attempt])
-	case v1alpha1.StampAbort:
+	case a.Kind == v1alpha1.StampAbort:
 		w.fail(reshift, !isLate && !w.trueFail && w.failures == 0 && w.newPath())
 		w.aborted[a.Attempt] = true
-	case v1alpha1.StampSeen:
+	case a.Kind == v1alpha1.StampSeen:
 		w.fail(blindly, !isLate && !w.everywhere(a.Step))
 		w.samples, w.failures = 0, 0
-	case v1alpha1.StampUndone:
+	case a.Kind == v1alpha1.StampUndone:
 		w.fail(inexact, !w.asBefore())
 		w.snap = nil
 	}

@@ -297,11 +297,9 @@ func (w *world) released() bool {
 // over tells whether the walk of the attempt has ended.
 func (w *world) over(attempt int64) bool {
 	for i := len(w.stamps) - 1; i >= 0; i-- {
-		switch s := &w.stamps[i]; s.Kind {
-		case v1alpha1.StampForgotten:
-			return true
-		case v1alpha1.StampUndone:
-			return s.Attempt >= attempt
+		s := &w.stamps[i]
+		if s.Kind == v1alpha1.StampForgotten || s.Kind == v1alpha1.StampUndone {
+			return s.Kind == v1alpha1.StampForgotten || s.Attempt >= attempt
 		}
 	}
 	return false
