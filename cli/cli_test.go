@@ -56,7 +56,7 @@ func TestInventoryOfFiles(t *testing.T) {
 				if code != want {
 					t.Errorf("exit code %d, want %d", code, want)
 				}
-				golden(t, base+"."+format+".out", out)
+				golden(t, base+"."+format+".golden", out)
 			})
 		}
 	}
@@ -242,7 +242,7 @@ func TestPlanFromFilesSaysWhatItCannotKnow(t *testing.T) {
 			if !strings.Contains(out, "Not known here") {
 				t.Errorf("nothing is unknown:\n%s", out)
 			}
-			golden(t, filepath.Join("testdata", "plan-"+strings.ReplaceAll(name, "/", "-")+".out"), out)
+			golden(t, filepath.Join("testdata", "plan-"+strings.ReplaceAll(name, "/", "-")+".golden"), out)
 		})
 	}
 }
