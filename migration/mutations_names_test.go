@@ -10,7 +10,7 @@ import (
 
 func nameMutations() []mutation {
 	return []mutation{
-		{name: "age", what: "stamps count by presence, not by age", rules: func(r *rules) {
+		{name: "age", hint: 2, what: "stamps count by presence, not by age", rules: func(r *rules) {
 			r.read = func(stamps []Stamp, attempt int64) journal {
 				j := readJournal(stamps, attempt)
 				top := dnsctl.Step(math.MinInt)

@@ -10,8 +10,8 @@ func controllerMutations() []mutation {
 		{name: "one change per pass", what: "go on after a change, on the same facts", world: actsTwice},
 		{name: "re-read", what: "no uncached re-read at all", world: neverRereads},
 		{name: "re-read everything", what: "only Release, Restore, Remove, Forget re-read", world: rereadsFour},
-		{name: "idempotent", what: "RecordPlan overwrites", world: recordsAgain},
-		{name: "memory in spec", what: "the journal gets lost", world: losesJournal},
+		{name: "idempotent", hint: 2, what: "RecordPlan overwrites", world: recordsAgain},
+		{name: "memory in spec", hint: 26, what: "the journal gets lost", world: losesJournal},
 		{name: "new leader waits", hint: 1254, what: "a new leader does not wait", world: leadsAtOnce},
 		{name: "attempt never falls", hint: 363, what: "the attempt may fall below the stamps", rules: func(r *rules) {
 			r.attempt = func(f Facts) int64 { return f.Intent.Attempt }
@@ -45,7 +45,7 @@ func handsMutations() []mutation {
 				return restored(w)
 			})
 		}},
-		{name: "restored", hint: 444, what: "no Restored stamp", rules: func(r *rules) {
+		{name: "restored", hint: 249, what: "no Restored stamp", rules: func(r *rules) {
 			r.dropFirst(atPutBack)
 			r.gone = func(w *walk) bool { return w.journal.released != never || w.firstTaken() != nil }
 			r.after = r.gone
@@ -93,7 +93,7 @@ func latchMutations() []mutation {
 				return outcome{}, false
 			}
 		}},
-		{name: "latch Forgotten", what: "Forgotten is no end", rules: func(r *rules) {
+		{name: "latch Forgotten", hint: 3, what: "Forgotten is no end", rules: func(r *rules) {
 			r.first[atEnded] = func(w *walk) (outcome, bool) {
 				if w.journal.forgotten {
 					return outcome{}, false
@@ -101,7 +101,7 @@ func latchMutations() []mutation {
 				return ended(w)
 			}
 		}},
-		{name: "latch Abort", what: "a recovered path is tried again in the attempt", rules: func(r *rules) {
+		{name: "latch Abort", hint: 15, what: "a recovered path is tried again in the attempt", rules: func(r *rules) {
 			r.first[atAborted] = func(w *walk) (outcome, bool) {
 				if w.New.Healthy.Known && !w.newFailed() {
 					return outcome{}, false
