@@ -35,11 +35,12 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	renew := o.lease * 2 / 3
+	// The ratios are client-go's own defaults (15 s, 10 s, 2 s).
+	renew, retry := o.lease*2/3, o.lease*2/15
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: o.metrics}, HealthProbeBindAddress: o.health,
 		LeaderElection: o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
-		LeaseDuration: &o.lease, RenewDeadline: &renew,
+		LeaseDuration: &o.lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		Cache:  cache.Options{ReaderFailOnMissingInformer: false},
 	})

@@ -90,6 +90,8 @@ func requireNamespace(t *testing.T) {
 func (r *ring) startAPIServer(t *testing.T) {
 	t.Helper()
 	env := &envtest.Environment{BinaryAssetsDirectory: r.assets, ControlPlaneStopTimeout: 20 * time.Second}
+	// A namespace of its own has no default route to find an address by.
+	env.ControlPlane.GetAPIServer().Configure().Set("advertise-address", "192.0.2.1")
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("starting kube-apiserver and etcd from KUBEBUILDER_ASSETS=%q: %v", r.assets, err)
@@ -192,7 +194,7 @@ func (r *ring) startController(t *testing.T) {
 	kubeconfig := r.kubeconfig(t, "controller", r.as(t, systemNamespace, "offramp-controller"))
 	health := "127.0.0.1:18081"
 	cmd := exec.Command(filepath.Join(root(t), "bin/offramp-controller"), "--kubeconfig", kubeconfig, "--namespace", systemNamespace,
-		"--metrics-bind-address", "127.0.0.1:18080", "--health-probe-bind-address", health, "--leader-election-lease-duration", "3s")
+		"--metrics-bind-address", "127.0.0.1:18080", "--health-probe-bind-address", health, "--leader-election-lease-duration", "6s")
 	log, err := os.CreateTemp(t.TempDir(), "controller-*.log")
 	if err != nil {
 		t.Fatal(err)
