@@ -22,12 +22,16 @@ import (
 type cache struct {
 	scheme  *runtime.Scheme
 	objects map[schema.GroupKind]map[types.NamespacedName]client.Object
+	// order of the objects of a kind, until one of them changes.
+	order map[schema.GroupKind][]client.Object
 }
 
 var _ client.Reader = (*cache)(nil)
 
 func newCache(s *runtime.Scheme) *cache {
-	return &cache{scheme: s, objects: map[schema.GroupKind]map[types.NamespacedName]client.Object{}}
+	return &cache{
+		scheme: s, objects: map[schema.GroupKind]map[types.NamespacedName]client.Object{}, order: map[schema.GroupKind][]client.Object{},
+	}
 }
 
 func (c *cache) put(gk schema.GroupKind, obj client.Object) {
@@ -35,9 +39,23 @@ func (c *cache) put(gk schema.GroupKind, obj client.Object) {
 		c.objects[gk] = map[types.NamespacedName]client.Object{}
 	}
 	c.objects[gk][client.ObjectKeyFromObject(obj)] = obj
+	delete(c.order, gk)
 }
 
-func (c *cache) drop(gk schema.GroupKind, key types.NamespacedName) { delete(c.objects[gk], key) }
+func (c *cache) drop(gk schema.GroupKind, key types.NamespacedName) {
+	delete(c.objects[gk], key)
+	delete(c.order, gk)
+}
+
+// sortedObjects are the stored objects of a kind, by namespace and name. They are not copies: nobody may change them.
+func sortedObjects(c *cache, gk schema.GroupKind) []client.Object {
+	if c.order[gk] == nil {
+		c.order[gk] = slices.SortedFunc(maps.Values(c.objects[gk]), func(a, b client.Object) int {
+			return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+		})
+	}
+	return c.order[gk]
+}
 
 // Get copies one object.
 func (c *cache) Get(_ context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
@@ -67,16 +85,13 @@ func (c *cache) List(_ context.Context, list client.ObjectList, opts ...client.L
 	if o.FieldSelector != nil {
 		return fmt.Errorf("field selector %s: not served by this cache", o.FieldSelector)
 	}
-	stored := c.objects[gvk.GroupKind()]
-	keys := slices.SortedFunc(maps.Keys(stored), func(a, b types.NamespacedName) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	shared := o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy
 	var items []runtime.Object
-	for _, k := range keys {
-		if !matches(stored[k], o) {
+	for _, stored := range sortedObjects(c, gvk.GroupKind()) {
+		if !matches(stored, o) {
 			continue
 		}
-		item, err := listed(list, stored[k], gvk)
+		item, err := listed(list, stored, gvk, shared)
 		if err != nil {
 			return err
 		}
@@ -90,8 +105,12 @@ func matches(obj client.Object, o client.ListOptions) bool {
 		(o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(obj.GetLabels())))
 }
 
-func listed(list client.ObjectList, obj client.Object, gvk schema.GroupVersionKind) (runtime.Object, error) {
-	if _, untyped := list.(*unstructured.UnstructuredList); !untyped {
+func listed(list client.ObjectList, obj client.Object, gvk schema.GroupVersionKind, shared bool) (runtime.Object, error) {
+	_, untyped := list.(*unstructured.UnstructuredList)
+	switch {
+	case !untyped && shared:
+		return obj, nil
+	case !untyped:
 		return obj.DeepCopyObject(), nil
 	}
 	u := &unstructured.Unstructured{}

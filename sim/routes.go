@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,13 +88,6 @@ func protocolFits(kind string, p gatewayv1.ProtocolType) bool {
 func selects(s *metav1.LabelSelector, namespace string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err == nil && selector.Matches(labels.Set{"kubernetes.io/metadata.name": namespace})
-}
-
-// sortedObjects are the stored objects of a kind, by namespace and name. They are not copies: nobody may change them.
-func sortedObjects(c *cache, gk schema.GroupKind) []client.Object {
-	return slices.SortedFunc(maps.Values(c.objects[gk]), func(a, b client.Object) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
 }
 
 func nameKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
