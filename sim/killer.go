@@ -21,8 +21,8 @@ type killer struct {
 	dead        bool
 	// armed: the next write is let through and the controller killed after it.
 	armed bool
-	// kills so far.
-	kills int
+	// kills so far, and how many in a row of writes of a status.
+	kills, statuses int
 	// onWrite is told of every write that was made.
 	onWrite func(Write)
 }
@@ -38,13 +38,26 @@ func (k *killer) Look() error {
 }
 
 // Before is called before each write.
-func (k *killer) Before(Write) error {
+func (k *killer) Before(w Write) error {
 	k.tried++
-	if k.before > 0 && k.tried == k.before || k.everywhere && !k.armed {
+	if k.before > 0 && k.tried == k.before || k.everywhere && !k.armed && k.may(w) {
 		k.armed = true
 		return k.die()
 	}
 	return nil
+}
+
+// restless is how many writes of a status in a row are worth a kill. A controller that is killed whenever it reports
+// never gets beyond its first probe: the rounds that prove a path are not stored.
+const restless = 4
+
+func (k *killer) may(w Write) bool {
+	if !w.Status {
+		k.statuses = 0
+		return true
+	}
+	k.statuses++
+	return k.statuses <= restless
 }
 
 // After is called after each write that was made.
