@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 )
 
@@ -68,7 +69,8 @@ func (d *datapath) bind(c *cache, svc *corev1.Service, a netip.Addr) {
 	}
 }
 
-// attracted are the addresses for which kube-proxy has rules: externalIPs, and the ingress of a LoadBalancer.
+// attracted are the addresses for which kube-proxy has rules: externalIPs, and the ingress of a LoadBalancer. It reads
+// old spellings (leading zeros, IPv4-mapped) as the address they mean.
 func attracted(svc *corev1.Service) []netip.Addr {
 	if svc.Spec.Type == corev1.ServiceTypeExternalName || svc.Spec.ClusterIP == corev1.ClusterIPNone {
 		return nil
@@ -79,7 +81,7 @@ func attracted(svc *corev1.Service) []netip.Addr {
 	}
 	var out []netip.Addr
 	for _, t := range texts {
-		if a, err := netip.ParseAddr(t); err == nil && !slices.Contains(out, a) {
+		if a, _, err := addresspool.Canonical(t); err == nil && !slices.Contains(out, a) {
 			out = append(out, a)
 		}
 	}

@@ -119,3 +119,16 @@ func TestManifestsThatLackEverythingAreRehearsedWithWhatTheReportSays(t *testing
 		}
 	}
 }
+
+func TestAddressesInOldSpellingsAreServedWhileTheyStand(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"010.0.0.5", "::ffff:10.0.0.5"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			_, r := walkThrough(t, Options{Objects: manifests(t, shortPolicy, strings.Replace(keptService, "198.18.0.11", `"`+text+`"`, 1))})
+			if e := only(t, r); e.Requests.Lost != 0 || e.Requests.Sent == 0 {
+				t.Errorf("%d of %d requests lost (%s %s)", e.Requests.Lost, e.Requests.Sent, e.Outcome, e.Why)
+			}
+		})
+	}
+}
