@@ -48,7 +48,8 @@ func (a *app) advanceCommand() *cobra.Command {
 	command := a.steerCommand(&cobra.Command{
 		Use:   "advance NAME --to GOAL",
 		Short: "Let an entry point walk as far as a goal: Stage, CutOver, Release, Forget",
-		Long: `Let an entry point walk as far as a goal. It writes the goal, and past Stage the plan that you approve; the controller does the rest.
+		Long: `Let an entry point walk as far as a goal. It writes the goal, and past Stage the plan that you
+approve; the controller does the rest.
 
   Stage     record the plan, claim addresses, build and probe the new path
   CutOver   lower TTLs and move names, share by share
@@ -65,7 +66,8 @@ Past Stage a plan must be approved: --approve with the hash that "plan" prints, 
 	command.Flags().BoolVar(&f.lower, "lower", false, "allow a goal below the present one; it stops the walk and undoes nothing")
 	command.MarkFlagsMutuallyExclusive("approve", "approve-current")
 	_ = command.MarkFlagRequired("to")
-	_ = command.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"Stage", "CutOver", "Release", "Forget"}, cobra.ShellCompDirectiveNoFileComp))
+	words := []string{"Stage", "CutOver", "Release", "Forget"}
+	_ = command.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -76,7 +78,8 @@ func advance(e *v1alpha1.EntryPoint, f advanceFlags) (steering, error) {
 		return steering{}, fmt.Errorf("--to %q is no goal; use one of %v", f.to, goals())
 	}
 	if rank(to) < rank(e.Spec.Goal) && !f.lower {
-		return steering{}, fmt.Errorf("the goal is %s already, and a lower one undoes nothing; pause or rollback is likely meant, else add --lower", e.Spec.Goal)
+		return steering{}, fmt.Errorf(
+			"the goal is %s already, and a lower one undoes nothing; pause or rollback is likely meant, else add --lower", e.Spec.Goal)
 	}
 	if e.Spec.Direction == v1alpha1.DirectionBack && rank(to) > rank(e.Spec.Goal) {
 		return steering{}, fmt.Errorf("%s walks back; kubectl offramp retry turns it forward again", e.Name)
@@ -119,7 +122,8 @@ func approved(e *v1alpha1.EntryPoint, f advanceFlags, to v1alpha1.Goal) (string,
 		wish = e.Spec.ApprovedPlan
 	}
 	if wish != e.Status.PlanHash {
-		return "", fmt.Errorf("past Stage the plan must be approved: look at kubectl offramp plan %s, then add --approve %s", e.Name, e.Status.PlanHash)
+		return "", fmt.Errorf("past Stage the plan must be approved: look at kubectl offramp plan %s, then add --approve %s",
+			e.Name, e.Status.PlanHash)
 	}
 	return wish, nil
 }

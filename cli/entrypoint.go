@@ -51,7 +51,8 @@ func findMember(ctx context.Context, c client.Reader, member v1alpha1.ServiceRef
 	case 1:
 		return found[0], nil
 	default:
-		return nil, fmt.Errorf("service %s/%s is a member of %s and %s; name one of them", member.Namespace, member.Name, found[0].Name, found[1].Name)
+		return nil, fmt.Errorf("service %s/%s is a member of %s and %s; name one of them",
+			member.Namespace, member.Name, found[0].Name, found[1].Name)
 	}
 }
 

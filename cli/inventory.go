@@ -23,11 +23,14 @@ type look struct {
 
 func (l *look) flags(command *cobra.Command) {
 	f := command.Flags()
-	f.StringArrayVarP(&l.files, "filename", "f", nil, "file or directory of manifests, or - for standard input; may be repeated (default: the cluster)")
+	f.StringArrayVarP(&l.files, "filename", "f", nil, filesUsage)
 	f.StringVarP(&l.namespace, "namespace", "n", "", "only entry points with a Service in this namespace (default: all)")
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "all namespaces; this is the default")
 	f.StringVarP(&l.selector, "selector", "l", "", "only entry points with a Service that has these labels")
 }
+
+// filesUsage describes -f where a cluster can be looked at instead.
+const filesUsage = "file or directory of manifests, or - for standard input; may be repeated (default: the cluster)"
 
 // collect reads what the flags name. Further arguments are files too, so that a shell's wildcard works behind -f.
 func (a *app) collect(ctx context.Context, l look, more []string) (*collection, error) {

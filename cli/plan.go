@@ -69,7 +69,7 @@ Exit codes: 0 nothing stands in the way; 2 a finding blocks or asks; 1 error.`,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runPlan(c.Context(), args[0], l, format) },
 	}
-	command.Flags().StringArrayVarP(&l.files, "filename", "f", nil, "file or directory of manifests, or - for standard input; may be repeated (default: the cluster)")
+	command.Flags().StringArrayVarP(&l.files, "filename", "f", nil, filesUsage)
 	outputFlag(command, &format, "table", "json", "yaml")
 	return command
 }

@@ -121,7 +121,9 @@ func (p *planReport) waits(s migration.Settings, ttl int64) {
 // filePlan is what the same code would choose, from files alone.
 func filePlan(c *collection, name string) (*planReport, error) {
 	catalog := c.take()
-	at := slices.IndexFunc(catalog.EntryPoints, func(e inventory.EntryPoint) bool { return e.Name == name || slices.Contains(e.Services, name) })
+	at := slices.IndexFunc(catalog.EntryPoints, func(e inventory.EntryPoint) bool {
+		return e.Name == name || slices.Contains(e.Services, name)
+	})
 	if at < 0 {
 		return nil, fmt.Errorf("no entry point %q in the input; inventory lists them, and namespace/service works too", name)
 	}
@@ -129,7 +131,9 @@ func filePlan(c *collection, name string) (*planReport, error) {
 	p := &planReport{
 		Name: e.Name, Source: "Files", Strategy: e.Strategy, Why: e.Why, Services: e.Services, Ports: e.Ports, Addresses: e.Addresses,
 		Names: e.Names, Findings: reportFindings(e.Findings),
-		Unknown: []string{"which names live DNS really answers with the old addresses", "the plan hash: a controller makes the plan that is approved"},
+		Unknown: []string{
+			"which names live DNS really answers with the old addresses", "the plan hash: a controller makes the plan that is approved",
+		},
 	}
 	policy := policyOf(c, e.Policy)
 	if policy == nil {
@@ -162,7 +166,8 @@ func (p *planReport) preview(c *collection, e inventory.EntryPoint, policy *v1al
 		p.Unknown = append(p.Unknown, "the new address: it is claimed when the plan is made")
 	}
 	in := gateway.Input{
-		EntryPoint: e.Name, Strategy: e.Strategy, Services: servicesOf(c, e), Addresses: onePerFamily(e.Addresses), Hostnames: e.Names, TCPRouteVersion: "v1",
+		EntryPoint: e.Name, Strategy: e.Strategy, Services: servicesOf(c, e), Addresses: onePerFamily(e.Addresses),
+		Hostnames: e.Names, TCPRouteVersion: "v1",
 	}
 	if e.Strategy == v1alpha1.StrategyGateway && !p.profile(c, policy, &in) {
 		return
@@ -190,7 +195,8 @@ func (p *planReport) profile(c *collection, policy *v1alpha1.MigrationPolicy, in
 	}
 	profile, known := gateway.ProfileFor(controller, in.Settings)
 	if !known {
-		p.Unknown = append(p.Unknown, "the target objects: GatewayClass "+in.Settings.ClassName+" is not in the input, or its controller is not known")
+		p.Unknown = append(p.Unknown,
+			"the target objects: GatewayClass "+in.Settings.ClassName+" is not in the input, or its controller is not known")
 	}
 	in.Profile = profile
 	return known
