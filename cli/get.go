@@ -20,7 +20,7 @@ func (a *app) getCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get [NAME]...",
 		Short: "List entry points: how far each has walked, what it waits for, and what comes next",
-		Long:  "List entry points: how far each has walked, what it waits for, and what comes next.\n" +
+		Long: "List entry points: how far each has walked, what it waits for, and what comes next.\n" +
 			"NAME is an EntryPoint, or namespace/service of a member.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.runGet(c.Context(), args, namespace, format, watching)
