@@ -41,7 +41,7 @@ func diesAt(t *testing.T, fault, service, want string) {
 
 func TestTheControllerMayDieAtAllWritesOfOneWalk(t *testing.T) {
 	t.Parallel()
-	r, err := Rehearse(t.Context(), Options{Objects: manifests(t, shortPolicy, httpService, localService), Fault: faultKilled})
+	r, err := Rehearse(t.Context(), Options{Objects: manifests(t, shortPolicy, httpService), Fault: faultKilled})
 	if err != nil {
 		t.Fatal(err)
 	}

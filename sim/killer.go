@@ -21,8 +21,10 @@ type killer struct {
 	dead        bool
 	// armed: the next write is let through and the controller killed after it.
 	armed bool
-	// kills so far, and how many in a row of writes of a status.
-	kills, statuses int
+	// kills so far.
+	kills int
+	// statuses counts writes of a status in a row, by entry point.
+	statuses map[string]int
 	// onWrite is told of every write that was made.
 	onWrite func(Write)
 }
@@ -52,12 +54,15 @@ func (k *killer) Before(w Write) error {
 const restless = 4
 
 func (k *killer) may(w Write) bool {
+	if k.statuses == nil {
+		k.statuses = map[string]int{}
+	}
 	if !w.Status {
-		k.statuses = 0
+		k.statuses[k.owner] = 0
 		return true
 	}
-	k.statuses++
-	return k.statuses <= restless
+	k.statuses[k.owner]++
+	return k.statuses[k.owner] <= restless
 }
 
 // After is called after each write that was made.

@@ -11,7 +11,7 @@ import (
 )
 
 func kindCases() []testCase {
-	return append(ledgerCases(), recordCases()...)
+	return append(append(ledgerCases(), versionCases()...), recordCases()...)
 }
 
 func claim(name, address string) *v1alpha1.AddressClaim {
@@ -49,6 +49,11 @@ func ledgerCases() []testCase {
 			ep.Spec.Goal = v1alpha1.GoalStage
 			b.refused(b.c.Create(b.Context(), ep), apierrors.IsInvalid, "want 422")
 		}},
+	}
+}
+
+func versionCases() []testCase {
+	return []testCase{
 		{"a changed spec counts the generation up, a changed status or label does not", func(b *bed) {
 			ep := entryPoint("apitest-generation")
 			b.create(ep)

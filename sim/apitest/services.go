@@ -1,6 +1,8 @@
 package apitest
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +12,7 @@ import (
 )
 
 func serviceCases() []testCase {
-	return append(append(policyCases(), patchCases()...), adoptionCases()...)
+	return slices.Concat(policyCases(), patchCases(), adoptionCases(), adoptedCases())
 }
 
 func policyCases() []testCase {
@@ -137,6 +139,11 @@ func adoptionCases() []testCase {
 				b.Fatalf("ingress %+v", in)
 			}
 		}},
+	}
+}
+
+func adoptedCases() []testCase {
+	return []testCase{
 		{"the class cannot be changed while the type stays", func(b *bed) {
 			svc := b.adopted("lb-immutable")
 			b.refused(b.patch(svc, op{Op: "replace", Path: "/spec/loadBalancerClass", Value: "example.com/other"}), apierrors.IsInvalid, "want 422")
