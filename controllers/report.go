@@ -35,6 +35,9 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 	next := w.EntryPoint.DeepCopy()
 	s := &next.Status
 	describe(s, w, f)
+	if d.Ended && d.At.Gate == migration.GateUndone {
+		s.NewAddresses = nil // given back: others may plan with them
+	}
 	s.Next = nextStep(d, actErr)
 	s.SharePercent = share(f)
 	s.Drain = drain(f)

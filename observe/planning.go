@@ -191,6 +191,8 @@ func (l *Looker) planInput(
 	}
 	if fixed != nil {
 		in.Strategy, in.Why = fixed.Strategy, fixed.Why
+	} else {
+		in.Uses = append(in.Uses, w.peers...)
 	}
 	if s := w.EntryPoint.Spec.Strategy; s != "" && s != in.Strategy {
 		in.Strategy, in.Why = s, "spec.strategy of the EntryPoint asks for it"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -57,6 +58,8 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server (flag --kubeconfig, $KUBECONFIG or in-cluster): %w", err)
 	}
+	// The API server warns of the deprecated field on every dry run that asks whether it is guarded: that is why we are here.
+	cfg.WarningHandler = rest.NoWarnings{}
 	mgr, err := manager(cfg, o)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ import (
 	"offramp.dev/addresspool/metallb"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/dnsctl/rfc2136/bindtest"
+	"offramp.dev/sim/apitest"
 )
 
 const (
@@ -65,6 +66,7 @@ func startRing(t *testing.T) *ring {
 	requireNamespace(t)
 	r := &ring{assets: os.Getenv("KUBEBUILDER_ASSETS")}
 	r.startAPIServer(t)
+	r.contract(t)
 	r.install(t)
 	r.bind = bindtest.Start(t, bindtest.Options{Zone: zoneName})
 	r.settings(t)
@@ -102,6 +104,7 @@ func (r *ring) startAPIServer(t *testing.T) {
 		}
 	})
 	cfg.QPS, cfg.Burst = 200, 400
+	cfg.WarningHandler = rest.NoWarnings{} // every write of the field warns that it is deprecated
 	r.cfg = cfg
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, gatewayv1.Install, metallb.AddToScheme} {
@@ -121,6 +124,21 @@ func (r *ring) kubectl(t testing.TB, kubeconfig, input string, args ...string) (
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// contract holds the real API server to what the embedded world emulates, before any policy stands in the way.
+func (r *ring) contract(t *testing.T) {
+	t.Helper()
+	admin := r.kubeconfig(t, "admin", r.cfg)
+	if out, err := r.kubectl(t, admin, "", "apply", "--server-side", "-k", filepath.Join(root(t), "config/crd")); err != nil {
+		t.Fatalf("kubectl apply -k config/crd: %v\n%s", err, out)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "contract"}}
+	eventually(t, time.Minute, "the kinds are served", func() error { return r.admin.List(context.Background(), &v1alpha1.EntryPointList{}) })
+	if err := r.admin.Create(context.Background(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("contract with the embedded world", func(t *testing.T) { apitest.Run(t, r.admin, ns.Name) })
 }
 
 // install applies the kinds of others and what `kubectl apply -k config/default` applies.

@@ -12,14 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tenant is a kubeconfig that may do what a namespace's admin may (the built-in ClusterRole "admin"), in shop only.
+// tenant is a kubeconfig that may write every Service and route of shop, and nothing else. (The built-in ClusterRole
+// "admin" is empty here: the controller that aggregates it does not run.)
 func (r *ring) tenant(t *testing.T) string {
 	t.Helper()
 	ctx := context.Background()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tenant"}}
+	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tenant"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: verbs},
+			{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"httproutes"}, Verbs: verbs},
+		},
+	}
+	if err := r.admin.Create(ctx, role); err != nil {
+		t.Fatal(err)
+	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tenant"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tenant"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "tenant"}},
 	}
 	if err := r.admin.Create(ctx, account); err != nil {

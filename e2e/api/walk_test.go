@@ -73,13 +73,15 @@ func (r *ring) newWalk(t *testing.T, n int) *walk {
 	return w
 }
 
-// keepAsking sends a request by name about every 50 ms until the test ends: one connect attempt to the first address, no retry.
+// keepAsking sends a request by name about every 50 ms until the test ends: one connect attempt to the first address, no
+// retry. It counts from the first answer on: the emulated proxy must have seen the Service first.
 func (w *walk) keepAsking() {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, w.bind.Address)
 	}}
+	eventually(w.t, time.Minute, "the old path answers", func() error { return w.ask(ctx, resolver) })
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
