@@ -15,7 +15,7 @@ ring() { bin/ringsum -results "$results" "$@" || true; }
 
 for name; do
   case $name in
-    unit) hack/need.sh gcc gcc && ring -ring unit -- go test -race -json -timeout 15m $(packages) ;;
+    unit) hack/need.sh gcc gcc && ring -ring unit -- env OFFRAMP_WALK_RUNS=300 go test -race -json -timeout 15m $(packages) ;;
     fuzz-seeds) ring -ring fuzz-seeds -- go test -json -run '^Fuzz' $(packages) ;;
     guard) ring -ring guard -- go -C guard/celtest test -json ./... ;;
     walk) ring -ring walk -- env OFFRAMP_WALK_RUNS="${OFFRAMP_WALK_RUNS:-20000}" go test -json -count=1 -timeout 30m -run Walk ./migration ;;

@@ -60,8 +60,9 @@ type EntryPointSpec struct {
 	// +listMapKey=namespace
 	// +listMapKey=name
 	Members []ServiceReference `json:"members"`
-	// goal is how far to walk. Raising it past Stage needs approvedPlan.
+	// goal is how far to walk. It begins at Report; raising it past Stage needs approvedPlan.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self == 'Report'",optionalOldSelf=true,message="goal begins at Report: create the entry point so, then raise the goal"
 	Goal Goal `json:"goal"`
 	// direction is Forward, or Back to undo.
 	// +required
