@@ -41,8 +41,8 @@ type Table interface {
 type Identity struct {
 	Node, BootID string
 	ProxyMode    v1alpha1.ProxyMode
-	// StaleAfter is how long a report may be believed.
-	StaleAfter time.Duration
+	// StaleAfter is how long a report may be believed, in seconds.
+	StaleAfter int32
 }
 
 // Observer remembers sweeps. It is not safe for concurrent use.
@@ -108,7 +108,7 @@ func (o *Observer) Status(now time.Time) v1alpha1.ObservationStatus {
 	out := v1alpha1.ObservationStatus{
 		Source: v1alpha1.SourceNode, Node: o.identity.Node, BootID: o.identity.BootID, ProxyMode: o.identity.ProxyMode,
 		ReportedAt: metav1.NewTime(now), CoverageSince: metav1.NewTime(o.since), Watched: o.watched,
-		StaleAfterSeconds: int32(o.identity.StaleAfter / time.Second), Signals: []v1alpha1.Signal{v1alpha1.SignalEntries},
+		StaleAfterSeconds: o.identity.StaleAfter, Signals: []v1alpha1.Signal{v1alpha1.SignalEntries},
 	}
 	for _, t := range o.tuples() {
 		if len(out.Traffic) == maxRows {

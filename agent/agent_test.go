@@ -21,18 +21,20 @@ func TestObserver(t *testing.T) {
 		since       int
 	}{
 		"a connection that is held counts once and is new only in the sweep it first stood in": {
-			sweeps: [][]Flow{{held}, {held}, {held}}, established: 1, lastNew: 0},
+			sweeps: [][]Flow{{held}, {held}, {held}}, established: 1, lastNew: 0,
+		},
 		"a second connection is new later":               {sweeps: [][]Flow{{held}, {held, {Tuple: web, Client: client(2), Replied: true}}}, established: 2, lastNew: 1},
 		"a half-open attempt is new but not established": {sweeps: [][]Flow{{}, {{Tuple: web, Client: client(3)}}}, lastNew: 1},
 		"a closing connection is not established":        {sweeps: [][]Flow{{held}, {{Tuple: web, Client: client(1), Replied: true, Closing: true}}}, lastNew: 0},
 		"a udp entry is use in every sweep":              {sweeps: [][]Flow{{{Tuple: dns, Client: client(4), Replied: true}}, {{Tuple: dns, Client: client(4), Replied: true}}}, established: 1, lastNew: 1},
 		"after a gap coverage begins anew and what stands is new again": {
-			sweeps: [][]Flow{{held}, {held}, {held}}, gapBefore: 2, established: 1, lastNew: 2, since: 2},
+			sweeps: [][]Flow{{held}, {held}, {held}}, gapBefore: 2, established: 1, lastNew: 2, since: 2,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := NewObserver(Identity{Node: "n1", StaleAfter: time.Minute})
+			o := NewObserver(Identity{Node: "n1", StaleAfter: 60})
 			var now time.Time
 			for i, flows := range c.sweeps {
 				if c.gapBefore == i && i > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 
 	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/dnsctl"
 	"offramp.dev/gateway"
 	"offramp.dev/migration"
 	"offramp.dev/observe"
@@ -247,8 +249,16 @@ func (r *EntryPoints) remove(ctx context.Context, w *observe.World, f migration.
 
 // stamp appends one line to the journal, if it still has the length that the decision saw.
 func (r *EntryPoints) stamp(ctx context.Context, w *observe.World, a migration.WriteStamp) error {
-	line := v1alpha1.Stamp{Kind: a.Kind, Step: int32(a.Step), Attempt: a.Attempt, At: metav1.NewMicroTime(r.Now())}
+	line := v1alpha1.Stamp{Kind: a.Kind, Step: stepNumber(a.Step), Attempt: a.Attempt, At: metav1.NewMicroTime(r.Now())}
 	return r.journal(ctx, w, a.Sequence, func(rec *v1alpha1.MigrationRecord) { rec.Spec.Journal = append(rec.Spec.Journal, line) })
+}
+
+// stepNumber is a step as the journal stores it; there are never more steps than shares and the two ends.
+func stepNumber(s dnsctl.Step) int32 {
+	if s < dnsctl.StepSnapshot || s > math.MaxInt32 {
+		return int32(dnsctl.StepSnapshot)
+	}
+	return int32(s)
 }
 
 func (r *EntryPoints) forget(ctx context.Context, w *observe.World, a migration.Forget) error {

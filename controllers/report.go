@@ -243,8 +243,7 @@ func (r *EntryPoints) event(ep *v1alpha1.EntryPoint, d migration.Decision) {
 }
 
 func updateClass(err error) dnsctl.Class {
-	var u *dnsctl.UpdateError
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*dnsctl.UpdateError](err); ok {
 		return u.Class
 	}
 	return ""

@@ -37,7 +37,7 @@ func (r *Services) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if known != nil && (known.frozen || sameMembers(known.ep, r.group(ctx, &svc))) {
+	if known.ep != nil && (known.frozen || sameMembers(known.ep, r.group(ctx, &svc))) {
 		return reconcile.Result{}, r.annotate(ctx, &svc, known.ep.Name)
 	}
 	lost, err := r.lost(ctx, &svc)
@@ -54,17 +54,17 @@ func (r *Services) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{}, r.open(ctx, &svc, members, known)
 }
 
-// standing is an EntryPoint that holds a Service, and whether its membership is frozen.
+// standing is an EntryPoint that holds a Service, nil if none does, and whether its membership is frozen.
 type standing struct {
 	ep     *v1alpha1.EntryPoint
 	frozen bool
 }
 
 // holding finds the EntryPoint that holds svc. Membership is frozen from the first record on, and once a human set a goal.
-func (r *Services) holding(ctx context.Context, svc *corev1.Service) (*standing, error) {
+func (r *Services) holding(ctx context.Context, svc *corev1.Service) (standing, error) {
 	var all v1alpha1.EntryPointList
 	if err := r.Client.List(ctx, &all); err != nil {
-		return nil, fmt.Errorf("listing EntryPoints: %w", err)
+		return standing{}, fmt.Errorf("listing EntryPoints: %w", err)
 	}
 	me := v1alpha1.ServiceReference{Namespace: svc.Namespace, Name: svc.Name}
 	for i := range all.Items {
@@ -73,12 +73,9 @@ func (r *Services) holding(ctx context.Context, svc *corev1.Service) (*standing,
 			continue
 		}
 		rec, err := r.youngest(ctx, ep.Name)
-		if err != nil {
-			return nil, err
-		}
-		return &standing{ep: ep, frozen: rec != nil || ep.Spec.Goal != v1alpha1.GoalReport}, nil
+		return standing{ep: ep, frozen: rec != nil || ep.Spec.Goal != v1alpha1.GoalReport}, err
 	}
-	return nil, nil
+	return standing{}, nil
 }
 
 func (r *Services) youngest(ctx context.Context, entryPoint string) (*v1alpha1.MigrationRecord, error) {
@@ -162,7 +159,7 @@ func sameMembers(ep *v1alpha1.EntryPoint, members []v1alpha1.ServiceReference) b
 }
 
 // open creates the EntryPoint of members; one of fewer members that nothing was recorded of makes room.
-func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1alpha1.ServiceReference, before *standing) error {
+func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1alpha1.ServiceReference, before standing) error {
 	names := make([]string, 0, len(members))
 	for _, m := range members {
 		names = append(names, m.Namespace+"/"+m.Name)
@@ -174,7 +171,7 @@ func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1al
 			Direction: v1alpha1.DirectionForward, Attempt: 1,
 		},
 	}
-	if before != nil && before.ep.Name != ep.Name {
+	if before.ep != nil && before.ep.Name != ep.Name {
 		if err := r.Client.Delete(ctx, before.ep, client.Preconditions{UID: &before.ep.UID, ResourceVersion: &before.ep.ResourceVersion}); err != nil {
 			return client.IgnoreNotFound(err)
 		}

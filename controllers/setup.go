@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ func Add(mgr ctrl.Manager, p *Ports) error {
 	for _, r := range Reconcilers(p) {
 		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For)
 		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
-			for _, o := range neighbours(mgr) {
+			for _, o := range related(mgr) {
 				b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(p.concerned))
 			}
 		}
@@ -44,12 +45,12 @@ func leading(p *Ports) manager.RunnableFunc {
 	}
 }
 
-// neighbours are the kinds whose changes concern entry points. Kinds that are not served are left out: an informer for
+// related are the kinds whose changes concern entry points. Kinds that are not served are left out: an informer for
 // one would block every other.
-func neighbours(mgr ctrl.Manager) []client.Object {
+func related(mgr ctrl.Manager) []client.Object {
 	out := []client.Object{&corev1.Service{}, &v1alpha1.MigrationRecord{}, &v1alpha1.AddressClaim{}, &v1alpha1.MigrationPolicy{}}
-	gvk := gatewayv1.SchemeGroupVersion.WithKind("Gateway")
-	if _, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+	kind := schema.GroupKind{Group: gatewayv1.GroupName, Kind: "Gateway"}
+	if _, err := mgr.GetRESTMapper().RESTMapping(kind, "v1"); err == nil {
 		out = append(out, &gatewayv1.Gateway{})
 	}
 	return out

@@ -68,7 +68,7 @@ func (l *Looker) candidate(
 ) (dnsctl.Name, error) {
 	n := dnsctl.Name{Name: name}
 	zone, ok := dnsctl.ZoneFor(name, zones(w))
-	if !ok || dnsctl.ValidateName(name) != nil || !granted(w.Zones[zone.Object], svc.Namespace, name) {
+	if !ok || !granted(w.Zones[zone.Object], svc.Namespace, name) {
 		return n, nil
 	}
 	n.Zone = zone.Object
@@ -86,6 +86,9 @@ func (l *Looker) candidate(
 }
 
 func granted(z *v1alpha1.DNSZone, namespace, name string) bool {
+	if err := dnsctl.ValidateName(name); err != nil {
+		return false
+	}
 	for _, d := range z.Spec.Domains {
 		if d.Namespace == namespace && dnsctl.Permits(d.Suffixes, name) {
 			return true

@@ -3,7 +3,9 @@ package observe
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,11 +97,19 @@ func (l *Looker) round(ctx context.Context, t *tally, plan *migration.Plan, sinc
 	t.last, t.results = now, t.results[:0]
 	for _, c := range plan.Checks {
 		t.results = append(t.results, l.Probe.Probe(ctx, probe.Check{
-			Address: to(c), Port: uint16(c.Port), Kind: probe.Kind(c.Kind), Host: c.Host, Path: c.Path, //nolint:gosec
+			Address: to(c), Port: port(c.Port), Kind: probe.Kind(c.Kind), Host: c.Host, Path: c.Path,
 			Timeout: time.Duration(plan.Settings.ProbeTimeout) * time.Second,
 		}))
 	}
 	t.count()
+}
+
+// port is a port number; what is none is 0, which no probe can reach.
+func port(n int32) uint16 {
+	if n < 0 || n > math.MaxUint16 {
+		return 0
+	}
+	return uint16(n)
 }
 
 // count adds the round up: any failure fails it, nothing conclusive leaves it unknown.
@@ -133,9 +143,9 @@ func (t *tally) path() migration.Path {
 
 // youngestSeen is the time of the youngest Seen or Recorded stamp: since then samples count.
 func youngestSeen(r migration.Record) time.Time {
-	for i := len(r.Stamps) - 1; i >= 0; i-- {
-		if k := r.Stamps[i].Kind; k == v1alpha1.StampSeen || k == v1alpha1.StampRecorded || k == v1alpha1.StampReleased {
-			return r.Stamps[i].At
+	for _, s := range slices.Backward(r.Stamps) {
+		if k := s.Kind; k == v1alpha1.StampSeen || k == v1alpha1.StampRecorded || k == v1alpha1.StampReleased {
+			return s.At
 		}
 	}
 	return time.Time{}
@@ -155,8 +165,8 @@ func wantNew(plan *migration.Plan, f *migration.Facts) bool {
 	if f.Intent.Direction != v1alpha1.DirectionBack && !abortedNow(f) {
 		return true
 	}
-	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
-		switch s := f.Record.Stamps[i]; {
+	for _, s := range slices.Backward(f.Record.Stamps) {
+		switch {
 		case s.Kind == v1alpha1.StampSeen:
 			return s.Step > dnsctl.StepLowTTL
 		case s.Kind == v1alpha1.StampIntent && s.Step > dnsctl.StepLowTTL:
@@ -181,8 +191,7 @@ func wantOld(f *migration.Facts) bool {
 	if f.Intent.Direction == v1alpha1.DirectionBack {
 		return true
 	}
-	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
-		s := f.Record.Stamps[i]
+	for _, s := range slices.Backward(f.Record.Stamps) {
 		if s.Kind == v1alpha1.StampAbort {
 			return true
 		}

@@ -114,7 +114,7 @@ func problemOf(findings []v1alpha1.Finding) string {
 // entry is the inventory's word on the members, among the Services that share an address or a name with them.
 func entry(w *World, members []*corev1.Service, live map[string][]netip.Addr) inventory.EntryPoint {
 	c := inventory.Cluster{
-		Services: neighbours(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
+		Services: sharing(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
 		Nodes: []*corev1.Node{}, Names: live, Zones: []*v1alpha1.DNSZone{},
 		APIServers: w.cluster.apiServers, ServiceCIDRs: w.cluster.serviceCIDRs,
 	}
@@ -135,8 +135,8 @@ func entry(w *World, members []*corev1.Service, live map[string][]netip.Addr) in
 	return inventory.EntryPoint{Name: w.EntryPoint.Name, Strategy: v1alpha1.StrategyNone, Why: "no member carries the field", Verdict: inventory.CleanUp}
 }
 
-// neighbours are the members, and every other Service that shares an address or a candidate name with one of them.
-func neighbours(w *World, members []*corev1.Service) []*corev1.Service {
+// sharing are the members, and every other Service that shares an address or a candidate name with one of them.
+func sharing(w *World, members []*corev1.Service) []*corev1.Service {
 	shared := map[string]bool{}
 	mine := map[string]bool{}
 	for _, m := range members {

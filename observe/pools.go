@@ -28,10 +28,10 @@ func HasPool(pools []addresspool.Pool, name string) bool {
 // readPools reads the pools. A failed look leaves them out, says so, and a plan that needs one is not made.
 func (l *Looker) readPools(ctx context.Context, _ client.Reader, w *World) error {
 	pools, err := Pools(ctx, l.Cached)
-	if err != nil {
+	if err == nil {
+		w.pools = append([]addresspool.Pool{}, pools...)
+	} else {
 		w.unseen = append(w.unseen, inventory.Unseen{Kind: "IPAddressPool", Why: err.Error()})
-		return nil
 	}
-	w.pools = append([]addresspool.Pool{}, pools...)
 	return nil
 }

@@ -36,11 +36,14 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("offramp-agent", flag.ContinueOnError)
 	node := fs.String("node-name", os.Getenv("NODE_NAME"), "Name of the node. Default: $NODE_NAME.")
-	interval := fs.Duration("interval", 10*time.Second, "Time between two sweeps.")
+	interval := fs.Int("interval-seconds", 10, "Seconds between two sweeps, 1 to 600.")
 	mode := fs.String("proxy-mode", "", "kube-proxy's mode on this node: NFTables, IPTables, IPVS or Other; empty: not known.")
 	ctrl.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if *interval < 1 || *interval > 600 {
+		return fmt.Errorf("--interval-seconds %d: give 1 to 600", *interval)
 	}
 	if *node == "" {
 		return fmt.Errorf("--node-name is empty and so is NODE_NAME: name the node")
@@ -56,11 +59,11 @@ func run(ctx context.Context, args []string) error {
 	w := agent.Writer{
 		Client: c, Table: agent.Netlink{}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Now: time.Now,
 		Observer: agent.NewObserver(agent.Identity{
-			Node: *node, BootID: strings.TrimSpace(string(boot)), ProxyMode: v1alpha1.ProxyMode(*mode), StaleAfter: 6 * *interval,
+			Node: *node, BootID: strings.TrimSpace(string(boot)), ProxyMode: v1alpha1.ProxyMode(*mode), StaleAfter: int32(6 * *interval),
 		}),
 		Name: *node,
 	}
-	return w.Run(ctx, *interval)
+	return w.Run(ctx, time.Duration(*interval)*time.Second)
 }
 
 func connect() (client.Client, error) {

@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -221,7 +222,7 @@ func (e *emulation) serve(services []corev1.Service) {
 		for _, text := range addresses {
 			for _, p := range s.Spec.Ports {
 				if a, err := netip.ParseAddr(text); err == nil && p.Protocol == corev1.ProtocolTCP {
-					want[netip.AddrPortFrom(a, uint16(p.Port))] = true
+					want[netip.AddrPortFrom(a, portOf(p.Port))] = true
 				}
 			}
 		}
@@ -239,6 +240,14 @@ func (e *emulation) serve(services []corev1.Service) {
 			p.listener = nil
 		}
 	}
+}
+
+// portOf is a port number; the API server lets no other one be stored.
+func portOf(n int32) uint16 {
+	if n < 0 || n > math.MaxUint16 {
+		return 0
+	}
+	return uint16(n)
 }
 
 func (e *emulation) open(at netip.AddrPort) {
@@ -330,7 +339,7 @@ func (e *emulation) rows(claims []v1alpha1.AddressClaim) []v1alpha1.TupleTraffic
 	defer e.mu.Unlock()
 	var out []v1alpha1.TupleTraffic
 	for _, t := range migration.Watched(claims) {
-		p := e.paths[netip.AddrPortFrom(t.Address, uint16(t.Port))]
+		p := e.paths[netip.AddrPortFrom(t.Address, portOf(t.Port))]
 		if p == nil {
 			continue
 		}

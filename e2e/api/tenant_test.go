@@ -3,10 +3,10 @@
 package api
 
 import (
+	"context"
 	"strings"
 	"testing"
 
-	"context"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,12 +56,18 @@ func tenantRows(w *walk, target string) map[string]tenantRow {
 	return map[string]tenantRow{
 		"a tenant may create an ordinary Service": {args: "create -f -", input: service("plain", "}, spec: {ports: [{port: 80}]")},
 		"a tenant may label a Service on its way": {args: "-n shop label service " + w.name + " color=blue"},
-		"a tenant may not claim an old address that is claimed": {args: "create -f -", says: "claimed",
-			input: service("thief", "}, spec: {externalIPs: ["+w.old+"], ports: [{port: 81}]")},
-		"a tenant may not claim the new address": {args: "create -f -", says: "claimed",
-			input: service("thief2", "}, spec: {externalIPs: ["+target+"], ports: [{port: 81}]")},
-		"a tenant may not ask the load balancer for the new address": {args: "create -f -", says: "claimed",
-			input: service("thief3", ", annotations: {metallb.io/loadBalancerIPs: "+target+"}}, spec: {type: LoadBalancer, ports: [{port: 81}]")},
+		"a tenant may not claim an old address that is claimed": {
+			args: "create -f -", says: "claimed",
+			input: service("thief", "}, spec: {externalIPs: ["+w.old+"], ports: [{port: 81}]"),
+		},
+		"a tenant may not claim the new address": {
+			args: "create -f -", says: "claimed",
+			input: service("thief2", "}, spec: {externalIPs: ["+target+"], ports: [{port: 81}]"),
+		},
+		"a tenant may not ask the load balancer for the new address": {
+			args: "create -f -", says: "claimed",
+			input: service("thief3", ", annotations: {metallb.io/loadBalancerIPs: "+target+"}}, spec: {type: LoadBalancer, ports: [{port: 81}]"),
+		},
 		"a tenant may not read the ledger":              {args: "get addressclaims", says: "forbidden"},
 		"a tenant may not delete a claim":               {args: "delete addressclaim " + w.old, says: "forbidden"},
 		"a tenant may not delete a record":              {args: "delete migrationrecord " + w.entryPoint + "-1", says: "forbidden"},
@@ -70,10 +76,14 @@ func tenantRows(w *walk, target string) map[string]tenantRow {
 		"a tenant may not write the guard's parameters": {args: "-n " + systemNamespace + " delete configmap offramp-guard", says: "forbidden"},
 		"a tenant may not read the zone's key":          {args: "-n " + systemNamespace + " get secret zone-key", says: "forbidden"},
 		"a tenant may not write an Observation":         {args: "create -f -", input: "{apiVersion: offramp.dev/v1alpha1, kind: Observation, metadata: {name: n1}", says: "forbidden"},
-		"a tenant may not use our class": {args: "create -f -", says: "offramp.dev/adopted",
-			input: service("squat", "}, spec: {type: LoadBalancer, loadBalancerClass: offramp.dev/adopted, ports: [{port: 80}]")},
-		"a tenant may not dress a Service as ours": {args: "create -f -", says: "offramp.dev/entrypoint",
-			input: service("dressed", ", labels: {offramp.dev/entrypoint: x}}, spec: {ports: [{port: 80}]")},
+		"a tenant may not use our class": {
+			args: "create -f -", says: "offramp.dev/adopted",
+			input: service("squat", "}, spec: {type: LoadBalancer, loadBalancerClass: offramp.dev/adopted, ports: [{port: 80}]"),
+		},
+		"a tenant may not dress a Service as ours": {
+			args: "create -f -", says: "offramp.dev/entrypoint",
+			input: service("dressed", ", labels: {offramp.dev/entrypoint: x}}, spec: {ports: [{port: 80}]"),
+		},
 	}
 }
 
