@@ -18,7 +18,7 @@ import (
 	"offramp.dev/gateway"
 )
 
-// Add registers every reconciler with the manager. The walk is also called for what its objects' neighbours do.
+// Add registers every reconciler with the manager. The walk is also called for what its objects' surroundings do.
 func Add(mgr ctrl.Manager, p *Ports) error {
 	if err := mgr.Add(leading(p)); err != nil {
 		return fmt.Errorf("adding the leader's clock: %w", err)

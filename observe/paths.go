@@ -42,6 +42,9 @@ func (l *Looker) paths(ctx context.Context, r client.Reader, w *World, plan *mig
 		h.newPath = tally{since: since}
 		f.New = migration.Path{Healthy: programmed, Detail: programmed.Why}
 	}
+	if err := l.vantages(ctx, plan, f); err != nil {
+		return err
+	}
 	if !wantOld(f) {
 		h.oldPath = tally{since: since}
 		f.Old.Healthy = migration.Unseen[bool]("the old path is not probed once names have left it: probes would be seen as traffic")

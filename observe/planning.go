@@ -50,8 +50,8 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 
 // walking is the record of the walk that is under way: an undone one is over as soon as the attempt has grown past it.
 func walking(f migration.Facts) migration.Record {
-	for i := len(f.Record.Stamps) - 1; i >= 0; i-- {
-		if s := f.Record.Stamps[i]; s.Kind == v1alpha1.StampUndone {
+	for _, s := range slices.Backward(f.Record.Stamps) {
+		if s.Kind == v1alpha1.StampUndone {
 			if s.Attempt < f.Attempt() {
 				return migration.Record{}
 			}
