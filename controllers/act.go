@@ -142,11 +142,11 @@ func claimObject(entryPoint string, c addresspool.Claim) *v1alpha1.AddressClaim 
 		},
 		Spec: v1alpha1.AddressClaimSpec{
 			Address: c.Address.String(), Role: v1alpha1.ClaimRole(c.Role), EntryPoint: entryPoint,
-			Reason: "plan of EntryPoint " + entryPoint,
+			Reason: "plan of EntryPoint " + entryPoint, Holders: []v1alpha1.ClaimHolder{},
 		},
 	}
 	for _, h := range c.Holders {
-		out.Spec.Holders = append(out.Spec.Holders, v1alpha1.ClaimHolder{Namespace: h.Namespace, Name: h.Name, Ports: h.Ports})
+		out.Spec.Holders = append(out.Spec.Holders, v1alpha1.ClaimHolder{Namespace: h.Namespace, Name: h.Name, Ports: append([]string{}, h.Ports...)})
 	}
 	return out
 }

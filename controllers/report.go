@@ -45,6 +45,7 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 		r.condition(next, string(row.Gate), gateStatus(row.Verdict), row.Reason, row.Message)
 	}
 	r.summary(next, f, d, actErr)
+	cut(s)
 	if same(&w.EntryPoint.Status, s) {
 		return nil
 	}
@@ -54,6 +55,20 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 	}
 	countWalk(next, d)
 	return nil
+}
+
+// cut keeps the status within what the API server stores; the whole is in the plan and in the inventory.
+func cut(s *v1alpha1.EntryPointStatus) {
+	for _, list := range []*[]string{&s.Addresses, &s.NewAddresses, &s.Ports, &s.Names, &s.Notes} {
+		*list = (*list)[:min(len(*list), v1alpha1.MaxStatusItems)]
+	}
+	s.Findings = s.Findings[:min(len(s.Findings), v1alpha1.MaxFindings)]
+	for i := range s.Findings {
+		s.Findings[i].Message = clip(s.Findings[i].Message)
+	}
+	if s.Next != nil {
+		s.Next.Message = clip(s.Next.Message)
+	}
 }
 
 // same leaves out what moves with every packet: a status is not worth a write for that alone.

@@ -23,6 +23,7 @@ import (
 func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 	if w.Policy == nil {
 		f.Blockers = append(f.Blockers, policyMissing(w.EntryPoint))
+		w.Entry.Findings = f.Blockers
 		f.LiveProblem = "the MigrationPolicy " + w.EntryPoint.Spec.Policy + " does not exist"
 		return
 	}

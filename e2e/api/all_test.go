@@ -4,15 +4,20 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/inventory"
 )
 
 // TestRing is the whole ring: one API server, one BIND, one controller; the stories run side by side.
@@ -26,6 +31,7 @@ func TestRing(t *testing.T) {
 		t.Run("tenants", r.tenants)
 		t.Run("a failing new path is left, and the attempt remembers it", r.aborts)
 		t.Run("what is missing is named", r.missing)
+		t.Run("what a tenant writes grants nothing", r.hostile)
 	})
 	if log := tail(r.log.Name()); strings.Contains(log, "panic") || strings.Contains(log, "is forbidden: User") {
 		t.Errorf("the controller's log tells of a panic or a missing right:\n%s", log)
@@ -85,6 +91,71 @@ func (r *ring) missing(t *testing.T) {
 		}
 		eventually(t, time.Minute, word+" is named as missing", func() error { return r.says(ctx, o, word) })
 	}
+}
+
+// hostile opts in Services whose annotations, addresses and policy ask for what is not theirs: each is found, none moves.
+func (r *ring) hostile(t *testing.T) {
+	t.Parallel()
+	if out, err := r.bind.Nsupdate(t, "update add elsewhere.example.test. 60 A 198.51.100.1\nsend\n"); err != nil {
+		t.Fatalf("nsupdate: %v\n%s", err, out)
+	}
+	many := make([]string, 5000)
+	for i := range many {
+		many[i] = fmt.Sprintf("198.18.%d.%d", i/250, i%250+1)
+	}
+	rows := map[string]struct {
+		policy, hostnames string
+		addresses         []string
+		reason            string
+	}{
+		"a name that points elsewhere":      {"standard", "elsewhere.example.test", []string{"203.0.113.60"}, inventory.ReasonNameNotLive},
+		"a name of a zone that is not ours": {"standard", "www.example.org", []string{"203.0.113.61"}, inventory.ReasonNameNotAllowed},
+		"text that is no name":              {"standard", "[a b]", []string{"203.0.113.62"}, inventory.ReasonHostnameInvalid},
+		"five thousand addresses":           {"standard", "", many, inventory.ReasonTooManyAddresses},
+		"a node's address":                  {"standard", "", []string{"192.0.2.11"}, inventory.ReasonNodeAddress},
+		"the API server's address":          {"standard", "", []string{"192.0.2.1"}, inventory.ReasonAPIServerAddress},
+		"a policy that does not exist":      {"nowhere", "", []string{"203.0.113.63"}, inventory.ReasonPolicyMissing},
+	}
+	n := 0
+	for name, row := range rows {
+		n++
+		svc := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("hostile%d", n), Annotations: map[string]string{
+				v1alpha1.AnnotationPolicy: row.policy, v1alpha1.AnnotationHostnames: row.hostnames,
+			}},
+			Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "x"}, ExternalIPs: row.addresses, Ports: []corev1.ServicePort{{Port: 8080}}},
+		}
+		t.Run(name, func(t *testing.T) {
+			if err := r.admin.Create(context.Background(), svc); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, time.Minute, row.reason+" is reported", func() error { return r.found(svc, row.reason) })
+			if err := r.admin.Delete(context.Background(), svc); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// found looks for a finding on the EntryPoint of svc, and insists that no name would move.
+func (r *ring) found(svc *corev1.Service, reason string) error {
+	var all v1alpha1.EntryPointList
+	if err := r.admin.List(context.Background(), &all); err != nil {
+		return err
+	}
+	for _, ep := range all.Items {
+		if ep.Spec.Members[0].Name != svc.Name {
+			continue
+		}
+		if len(ep.Status.Names) > 0 {
+			return fmt.Errorf("names %v would move", ep.Status.Names)
+		}
+		if slices.ContainsFunc(ep.Status.Findings, func(f v1alpha1.Finding) bool { return f.Reason == reason && f.Fix != "" }) {
+			return nil
+		}
+		return errors.New(describe(&ep))
+	}
+	return errors.New("no EntryPoint")
 }
 
 func (r *ring) says(ctx context.Context, o client.Object, word string) error {

@@ -209,6 +209,9 @@ func (e *emulation) routes(ctx context.Context) error {
 	return nil
 }
 
+// served are the addresses that are routed to the emulated nodes; five thousand others are not.
+var served = netip.MustParsePrefix("203.0.113.0/24")
+
 // serve opens and closes the addresses that Services carry now.
 func (e *emulation) serve(services []corev1.Service) {
 	want := map[netip.AddrPort]bool{}
@@ -221,7 +224,7 @@ func (e *emulation) serve(services []corev1.Service) {
 		}
 		for _, text := range addresses {
 			for _, p := range s.Spec.Ports {
-				if a, err := netip.ParseAddr(text); err == nil && p.Protocol == corev1.ProtocolTCP {
+				if a, err := netip.ParseAddr(text); err == nil && p.Protocol == corev1.ProtocolTCP && served.Contains(a) {
 					want[netip.AddrPortFrom(a, portOf(p.Port))] = true
 				}
 			}

@@ -265,6 +265,7 @@ func (r *ring) whole(t *testing.T) {
 	end := w.hold()
 	w.goal(v1alpha1.GoalStage)
 	w.reach("Proven")
+	w.owned()
 	w.goal(v1alpha1.GoalRelease)
 	w.reach("Settled")
 	time.Sleep(6 * time.Second) // twice the drain window: only the held connection keeps the gate shut
@@ -283,6 +284,22 @@ func (r *ring) whole(t *testing.T) {
 	w.back()
 	w.restored()
 	w.nothingLost()
+}
+
+// owned insists that what was made is made under our field manager, labelled, pinned, and owned by no object.
+func (w *walk) owned() {
+	w.t.Helper()
+	var all gatewayv1.GatewayList
+	if err := w.admin.List(context.Background(), &all, client.MatchingLabels{v1alpha1.LabelEntryPoint: w.entryPoint}); err != nil || len(all.Items) != 1 {
+		w.t.Fatalf("%d Gateways (%v)", len(all.Items), err)
+	}
+	gw := all.Items[0]
+	if len(gw.OwnerReferences) > 0 || len(gw.Spec.Addresses) > 0 || gw.Spec.Infrastructure == nil {
+		w.t.Errorf("owners %v, spec.addresses %v, infrastructure %v", gw.OwnerReferences, gw.Spec.Addresses, gw.Spec.Infrastructure)
+	}
+	if gw.ManagedFields[0].Manager != v1alpha1.FieldManager {
+		w.t.Errorf("the Gateway's fields are managed by %s", gw.ManagedFields[0].Manager)
+	}
 }
 
 // backFrom turns around as soon as a gate is met.
