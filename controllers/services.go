@@ -51,6 +51,10 @@ func (r *Services) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if len(members) == 0 {
 		return reconcile.Result{}, nil
 	}
+	if walking, err := r.walking(ctx, members); err != nil || walking != "" {
+		r.tooLate(&svc, walking)
+		return reconcile.Result{RequeueAfter: settingsRecheck}, err
+	}
 	return reconcile.Result{}, r.open(ctx, &svc, members, known)
 }
 
@@ -60,7 +64,7 @@ type standing struct {
 	frozen bool
 }
 
-// holding finds the EntryPoint that holds svc. Membership is frozen from the first record on, and once a human set a goal.
+// holding finds the EntryPoint that holds svc. Membership is frozen while a walk is recorded, and once a human set a goal.
 func (r *Services) holding(ctx context.Context, svc *corev1.Service) (standing, error) {
 	var all v1alpha1.EntryPointList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -73,9 +77,31 @@ func (r *Services) holding(ctx context.Context, svc *corev1.Service) (standing, 
 			continue
 		}
 		rec, err := r.youngest(ctx, ep.Name)
-		return standing{ep: ep, frozen: rec != nil || ep.Spec.Goal != v1alpha1.GoalReport}, err
+		return standing{ep: ep, frozen: rec != nil && !observe.Ended(rec) || ep.Spec.Goal != v1alpha1.GoalReport}, err
 	}
 	return standing{}, nil
+}
+
+// walking names an EntryPoint whose membership is frozen and that holds one of the members: who comes later waits.
+func (r *Services) walking(ctx context.Context, members []v1alpha1.ServiceReference) (string, error) {
+	for _, m := range members {
+		at, err := r.holding(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}})
+		if err != nil {
+			return "", err
+		}
+		if at.frozen {
+			return at.ep.Name, nil
+		}
+	}
+	return "", nil
+}
+
+func (r *Services) tooLate(svc *corev1.Service, walking string) {
+	if r.Events == nil || walking == "" {
+		return
+	}
+	r.Events.Eventf(svc, nil, "Warning", inventory.ReasonGroupChanged, "OptIn",
+		"This Service shares a name with members of EntryPoint %s, which is on its way already; it may join when that walk has ended.", walking)
 }
 
 func (r *Services) youngest(ctx context.Context, entryPoint string) (*v1alpha1.MigrationRecord, error) {

@@ -137,8 +137,10 @@ func special(a netip.Addr) belongs {
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return belongs{ReasonBroadcastAddress, fmt.Sprintf("%s is the broadcast address.", a), fix, block}
 	case a.IsUnspecified(), a.IsMulticast(), a.IsLinkLocalUnicast():
-		return belongs{ReasonUnroutableAddress, fmt.Sprintf("%s is unspecified, link-local or multicast and leads to no single host.", a), fix,
-			block}
+		return belongs{
+			ReasonUnroutableAddress, fmt.Sprintf("%s is unspecified, link-local or multicast and leads to no single host.", a), fix,
+			block,
+		}
 	}
 	return belongs{}
 }

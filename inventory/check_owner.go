@@ -14,8 +14,10 @@ import (
 
 // checkOwner says who would put the field back. At most one owner is told, the one closest to the field.
 func checkOwner(c *collector, g *group, m *member) {
-	for _, check := range []func(*collector, *group, *member) bool{byGateway, byOpenShift, byInjector, byController, byGitOps, byHelm,
-		byFile} {
+	for _, check := range []func(*collector, *group, *member) bool{
+		byGateway, byOpenShift, byInjector, byController, byGitOps, byHelm,
+		byFile,
+	} {
 		if check(c, g, m) {
 			return
 		}
@@ -112,8 +114,10 @@ func byGitOps(c *collector, g *group, m *member) bool {
 
 func gitOpsOwner(svc *corev1.Service) string {
 	marks := []struct{ owner, key string }{
-		{"Argo CD", "argocd.argoproj.io/instance"}, {"Argo CD", "argocd.argoproj.io/tracking-id"},
-		{"Flux", "kustomize.toolkit.fluxcd.io/name"}, {"Flux", "helm.toolkit.fluxcd.io/name"},
+		{"Argo CD", "argocd.argoproj.io/instance"},
+		{"Argo CD", "argocd.argoproj.io/tracking-id"},
+		{"Flux", "kustomize.toolkit.fluxcd.io/name"},
+		{"Flux", "helm.toolkit.fluxcd.io/name"},
 		{"Rancher Fleet", "objectset.rio.cattle.io/owner-name"},
 	}
 	for _, mark := range marks {
@@ -125,9 +129,13 @@ func gitOpsOwner(svc *corev1.Service) string {
 		owner string
 		names []string
 	}{
-		{"Argo CD", []string{"argocd-controller", "argocd-application-controller"}}, {"Flux",
-			[]string{"kustomize-controller", "helm-controller"}},
-		{"Terraform", []string{"Terraform", "HashiCorp"}}, {"Rancher Fleet", []string{"fleetagent", "fleet-agent"}},
+		{"Argo CD", []string{"argocd-controller", "argocd-application-controller"}},
+		{
+			"Flux",
+			[]string{"kustomize-controller", "helm-controller"},
+		},
+		{"Terraform", []string{"Terraform", "HashiCorp"}},
+		{"Rancher Fleet", []string{"fleetagent", "fleet-agent"}},
 	}
 	for _, m := range managers {
 		if fieldManagedBy(svc, m.names...) {

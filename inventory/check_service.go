@@ -76,8 +76,10 @@ func checkPolicyFields(c *collector, g *group, m *member) {
 			"The ranges filter load balancer addresses only, so they were inert and begin to filter now.",
 			"Check that every client lies in the ranges, or remove them.")
 	}
-	for _, key := range []string{"kube-router.io/service.local", "kube-router.io/service.dsr", "kube-router.io/service.hairpin.externalips",
-		"k8s.co/keepalived-forward-method"} {
+	for _, key := range []string{
+		"kube-router.io/service.local", "kube-router.io/service.dsr", "kube-router.io/service.hairpin.externalips",
+		"k8s.co/keepalived-forward-method",
+	} {
 		if text, ok := m.svc.Annotations[key]; ok && g.choice.strategy != v1alpha1.StrategyAdopt {
 			c.add(ReasonPolicyAnnotation, ask, "metadata.annotations["+key+"]",
 				"The annotation ("+quote(text)+") changes how the address is served; a new address is served without it.",

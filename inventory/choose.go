@@ -237,8 +237,10 @@ func portsSentence(g *group) string {
 	for _, k := range []struct {
 		kind PortKind
 		text string
-	}{{PortHTTP, "HTTP (HTTPRoute)"}, {PortTLS, "TLS with known names (TLSRoute, passthrough)"}, {PortTCP,
-		"TCP as the policy asks (TCPRoute)"}} {
+	}{{PortHTTP, "HTTP (HTTPRoute)"}, {PortTLS, "TLS with known names (TLSRoute, passthrough)"}, {
+		PortTCP,
+		"TCP as the policy asks (TCPRoute)",
+	}} {
 		if kinds[k.kind] {
 			parts = append(parts, k.text)
 		}

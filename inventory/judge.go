@@ -148,10 +148,20 @@ func unseen(c Cluster) []Unseen {
 		kind string
 		nil  bool
 	}{
-		{"Node", c.Nodes == nil}, {"EndpointSlice", c.EndpointSlices == nil}, {"ServiceCIDR", c.ServiceCIDRs == nil}, {"Gateway",
-			c.Gateways == nil},
-		{"MigrationPolicy", c.Policies == nil}, {"IPAddressPool", c.Pools == nil}, {"DNS", c.Names == nil}, {"API server address",
-			c.APIServers == nil},
+		{"Node", c.Nodes == nil},
+		{"EndpointSlice", c.EndpointSlices == nil},
+		{"ServiceCIDR", c.ServiceCIDRs == nil},
+		{
+			"Gateway",
+			c.Gateways == nil,
+		},
+		{"MigrationPolicy", c.Policies == nil},
+		{"IPAddressPool", c.Pools == nil},
+		{"DNS", c.Names == nil},
+		{
+			"API server address",
+			c.APIServers == nil,
+		},
 	} {
 		said := slices.ContainsFunc(out, func(u Unseen) bool { return u.Kind == look.kind })
 		if look.nil && !said {

@@ -61,8 +61,10 @@ func (w *world) members(services []*corev1.Service) []*member {
 }
 
 func (w *world) member(svc *corev1.Service) *member {
-	m := &member{svc: svc, key: keyOf(svc), set: map[netip.Addr]bool{}, ports: sortedPorts(svc),
-		policy: w.policies[svc.Annotations[v1alpha1.AnnotationPolicy]]}
+	m := &member{
+		svc: svc, key: keyOf(svc), set: map[netip.Addr]bool{}, ports: sortedPorts(svc),
+		policy: w.policies[svc.Annotations[v1alpha1.AnnotationPolicy]],
+	}
 	m.parse()
 	m.cleanUp, m.redundant = useless(m)
 	return m

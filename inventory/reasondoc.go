@@ -15,8 +15,10 @@ type ReasonDoc struct {
 // policy and cluster.
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
-	for _, part := range [][]ReasonDoc{addressReasons(), sharingReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(),
-		clusterReasons()} {
+	for _, part := range [][]ReasonDoc{
+		addressReasons(), sharingReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(),
+		clusterReasons(),
+	} {
 		out = append(out, part...)
 	}
 	return out
@@ -134,6 +136,7 @@ func ownerReasons() []ReasonDoc {
 func policyReasons() []ReasonDoc {
 	return []ReasonDoc{
 		doc(ReasonMembersIncomplete, "Only some members opted in.", "Annotate the others, or leave them out in spec.members.", ask),
+		doc(ReasonGroupChanged, "A Service joined the group of a walk that is under way.", "Take its annotation off until the walk has ended, or go back and move both together.", ask),
 		doc(ReasonPoliciesDiffer, "Members opted into different policies.", "Annotate all with one.", block),
 		doc(ReasonPolicyMissing, "The named policy does not exist.", "Create it, or name another.", block),
 		doc(ReasonPolicyForbidsNamespace, "The policy does not list the namespace.", "Add it to spec.namespaces.", block),

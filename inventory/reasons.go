@@ -123,6 +123,8 @@ const (
 const (
 	// ReasonMembersIncomplete says that only some members opted in.
 	ReasonMembersIncomplete = "MembersIncomplete"
+	// ReasonGroupChanged says that a Service joined the group of a walk that is under way.
+	ReasonGroupChanged = "GroupChanged"
 	// ReasonPoliciesDiffer says that members opted into different policies.
 	ReasonPoliciesDiffer = "PoliciesDiffer"
 	// ReasonPolicyMissing says that the named policy does not exist.

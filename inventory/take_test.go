@@ -71,8 +71,10 @@ func TestTakeOfNothingIsNothingAndSaysWhatWasNotSeen(t *testing.T) {
 
 func TestTakeDoesNotDependOnTheOrderOfTheInputNorChangeIt(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"C12-partial-opt-in", "X09-conflict", "X15-names", "X20-pools", "X24-several-at-once",
-		"C18-two-node-addresses-behind-one-name"} {
+	for _, path := range []string{
+		"C12-partial-opt-in", "X09-conflict", "X15-names", "X20-pools", "X24-several-at-once",
+		"C18-two-node-addresses-behind-one-name",
+	} {
 		c := readCluster(t, "testdata/cases/"+path+".in.yaml")
 		before := mustJSON(t, c)
 		want := Take(c)
@@ -167,8 +169,10 @@ func crowd(n int, hostname string) []*corev1.Service {
 // Eight times the Services would take 64 times as long, were anything quadratic. The bound is a ratio with room, on the
 // smallest of several runs, so that a busy machine does not decide.
 func TestTakeIsNotQuadratic(t *testing.T) {
-	for name, hostname := range map[string]string{"without names": "", "one name for all": "www.example.com",
-		"a name for each": "w%d.example.com"} {
+	for name, hostname := range map[string]string{
+		"without names": "", "one name for all": "www.example.com",
+		"a name for each": "w%d.example.com",
+	} {
 		t.Run(name, func(t *testing.T) {
 			small, large := crowd(500, hostname), crowd(4000, hostname)
 			if ratio := float64(fastest(large)) / float64(fastest(small)); ratio > 8*4 {
@@ -310,8 +314,10 @@ func FuzzTake(f *testing.F) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	for name, services := range map[string][]*corev1.Service{"10000 alike": crowd(10000, "w%d.example.com"),
-		"10000 on one name": crowd(10000, "www.example.com")} {
+	for name, services := range map[string][]*corev1.Service{
+		"10000 alike":       crowd(10000, "w%d.example.com"),
+		"10000 on one name": crowd(10000, "www.example.com"),
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				Take(Cluster{Services: services})

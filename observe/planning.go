@@ -47,6 +47,11 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 	if plan == nil {
 		f.LiveProblem = problemOf(more)
 	}
+	if joined := joiner(w); joined != "" && len(walk.Plans) > 0 {
+		change := groupChanged(w.EntryPoint, joined)
+		w.Entry.Findings = append(w.Entry.Findings, change)
+		f.Live, f.LiveProblem = nil, change.Message
+	}
 }
 
 // walking is the record of the walk that is under way: an undone one is over as soon as the attempt has grown past it.
@@ -80,6 +85,31 @@ func before(w *World, s *migration.Snapshot) (services []*corev1.Service, missin
 		services = append(services, migration.Before(svc, s))
 	}
 	return services, ""
+}
+
+// joiner names a Service that opted in and belongs to the group, though it is no member: membership is frozen.
+func joiner(w *World) string {
+	for _, key := range w.Entry.Services {
+		if _, member := w.Services[key]; member {
+			continue
+		}
+		for i := range w.services {
+			s := &w.services[i]
+			if s.Namespace+"/"+s.Name == key && s.Annotations[v1alpha1.AnnotationPolicy] != "" {
+				return key
+			}
+		}
+	}
+	return ""
+}
+
+func groupChanged(ep *v1alpha1.EntryPoint, joined string) v1alpha1.Finding {
+	return v1alpha1.Finding{
+		Reason: inventory.ReasonGroupChanged, Severity: v1alpha1.SeverityAsk, Object: "EntryPoint " + ep.Name + " spec.members",
+		Message: fmt.Sprintf("Service %s joined the group after the membership was recorded; the walk holds.", joined),
+		Fix: "take the annotation " + v1alpha1.AnnotationPolicy + " off Service " + joined + " until this walk has ended, or go back and " +
+			"let both move together in a new one",
+	}
 }
 
 // unanswered are the findings that hold the walk before its first record: what blocks, and what asks until a human has

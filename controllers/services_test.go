@@ -1,0 +1,132 @@
+package controllers
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"offramp.dev/api/v1alpha1"
+)
+
+func service(name, address string, annotations map[string]string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: annotations},
+		Spec:       corev1.ServiceSpec{ExternalIPs: []string{address}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+func optIn(names ...string) map[string]string {
+	out := map[string]string{v1alpha1.AnnotationPolicy: "standard"}
+	if len(names) > 0 {
+		out[v1alpha1.AnnotationHostnames] = names[0]
+	}
+	return out
+}
+
+func TestOptingIn(t *testing.T) {
+	t.Parallel()
+	forged := optIn()
+	forged[v1alpha1.AnnotationEntryPoint] = "shop-bank-00000000"
+	labelled := service("ours", "192.0.2.50", optIn())
+	labelled.Labels = map[string]string{v1alpha1.LabelEntryPoint: "x"}
+	cases := map[string]struct {
+		services []*corev1.Service
+		// members of each EntryPoint afterwards.
+		want []int
+	}{
+		"a Service without the annotation is left alone":     {services: []*corev1.Service{service("web", "192.0.2.50", nil)}},
+		"a Service that opts in gets an EntryPoint":          {services: []*corev1.Service{service("web", "192.0.2.50", optIn())}, want: []int{1}},
+		"Services that share a name move together":           {services: []*corev1.Service{service("a", "192.0.2.50", optIn("www.example.com")), service("b", "192.0.2.51", optIn("www.example.com"))}, want: []int{2}},
+		"a forged EntryPoint annotation is written over":     {services: []*corev1.Service{service("web", "192.0.2.50", forged)}, want: []int{1}},
+		"a Service that Offramp made is no candidate":        {services: []*corev1.Service{labelled}},
+		"a Service without the field has nothing to migrate": {services: []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plain", Annotations: optIn()}}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cl := fakeClient(t, c.services)
+			r := &Services{&Ports{Client: cl}}
+			for range 2 { // a second pass changes nothing more
+				for _, s := range c.services {
+					if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var all v1alpha1.EntryPointList
+			if err := cl.List(context.Background(), &all); err != nil {
+				t.Fatal(err)
+			}
+			var got []int
+			for _, ep := range all.Items {
+				got = append(got, len(ep.Spec.Members))
+				if ep.Spec.Goal != v1alpha1.GoalReport {
+					t.Errorf("goal %s", ep.Spec.Goal)
+				}
+			}
+			if len(got) != len(c.want) || len(got) > 0 && got[0] != c.want[0] {
+				t.Errorf("EntryPoints with %v members, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestALaterJoinerDoesNotChangeAFrozenMembership(t *testing.T) {
+	t.Parallel()
+	a := service("a", "192.0.2.50", optIn("www.example.com"))
+	cl := fakeClient(t, []*corev1.Service{a})
+	r := &Services{&Ports{Client: cl}}
+	pass := func(s *corev1.Service) {
+		t.Helper()
+		if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(a)
+	var all v1alpha1.EntryPointList
+	if err := cl.List(context.Background(), &all); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%d EntryPoints (%v)", len(all.Items), err)
+	}
+	all.Items[0].Spec.Goal = v1alpha1.GoalStage
+	if err := cl.Update(context.Background(), &all.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	b := service("b", "192.0.2.51", optIn("www.example.com"))
+	if err := cl.Create(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	pass(a)
+	pass(b)
+	var got v1alpha1.EntryPoint
+	if err := cl.Get(context.Background(), client.ObjectKeyFromObject(&all.Items[0]), &got); err != nil {
+		t.Fatalf("the walk that a human advanced is gone: %v", err)
+	}
+	if len(got.Spec.Members) != 1 {
+		t.Errorf("members %v", got.Spec.Members)
+	}
+	if err := cl.List(context.Background(), &all); err != nil || len(all.Items) != 1 {
+		t.Errorf("%d EntryPoints hold the Services (%v)", len(all.Items), err)
+	}
+}
+
+func fakeClient(t *testing.T, services []*corev1.Service) client.Client {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := fake.NewClientBuilder().WithScheme(s)
+	for _, svc := range services {
+		b = b.WithObjects(svc.DeepCopy())
+	}
+	return b.Build()
+}
