@@ -22,7 +22,8 @@ type Ports struct {
 	Client client.Client
 	// Events for users.
 	Events events.EventRecorder
-	// Since is when this process became leader, Lease how long the one before may still act: no action before Since+Lease.
+	// Since is when this process became leader (zero: with its first pass, for only a leader passes), Lease how long the one
+	// before may still act: no action before Since+Lease.
 	Since time.Time
 	Lease time.Duration
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,8 @@ type EntryPoints struct {
 	*Ports
 
 	looker *observe.Looker
+	first  sync.Once
+	since  time.Time
 }
 
 // NewEntryPoints makes the reconciler.
@@ -85,7 +88,12 @@ func (r *EntryPoints) actIfStill(ctx context.Context, cached *v1alpha1.EntryPoin
 
 // leaderWait is how long the leader before us may still have an action on its way.
 func (r *EntryPoints) leaderWait() time.Duration {
-	return r.Since.Add(r.Lease).Sub(r.Now())
+	r.first.Do(func() {
+		if r.since = r.Since; r.since.IsZero() {
+			r.since = r.Now()
+		}
+	})
+	return r.since.Add(r.Lease).Sub(r.Now())
 }
 
 // again is when to look again: never for an ended walk, in retention as the policy says.

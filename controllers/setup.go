@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -20,9 +19,6 @@ import (
 
 // Add registers every reconciler with the manager. The walk is also called for what its objects' surroundings do.
 func Add(mgr ctrl.Manager, p *Ports) error {
-	if err := mgr.Add(leading(p)); err != nil {
-		return fmt.Errorf("adding the leader's clock: %w", err)
-	}
 	for _, r := range Reconcilers(p) {
 		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For)
 		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
@@ -35,14 +31,6 @@ func Add(mgr ctrl.Manager, p *Ports) error {
 		}
 	}
 	return nil
-}
-
-// leading notes when this process became the leader.
-func leading(p *Ports) manager.RunnableFunc {
-	return func(context.Context) error {
-		p.Since = p.Now()
-		return nil
-	}
 }
 
 // related are the kinds whose changes concern entry points. Kinds that are not served are left out: an informer for

@@ -58,7 +58,6 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
-	// Since is set when this process leads: what comes before it may still be under way for one lease.
 	ports := newPorts(mgr, o)
 	return mgr, controllers.Add(mgr, ports)
 }
@@ -88,7 +87,7 @@ func newPorts(mgr ctrl.Manager, o options) *controllers.Ports {
 			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Guard: mgr.GetClient(), Namespace: o.namespace, Now: time.Now,
 			DNS: rfc2136.New(rfc2136.Options{Keys: secrets}), Probe: probe.Dialer{}, Serves: serves(mgr),
 		},
-		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("offramp-controller"), Since: time.Now(), Lease: lease,
+		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("offramp-controller"), Lease: lease,
 	}
 }
 
