@@ -3,12 +3,15 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,7 +23,7 @@ import (
 // Add registers every reconciler with the manager. The walk is also called for what its objects' surroundings do.
 func Add(mgr ctrl.Manager, p *Ports) error {
 	for _, r := range Reconcilers(p) {
-		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For)
+		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For).WithOptions(controller.Options{RateLimiter: backOff()})
 		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
 			for _, o := range related(mgr) {
 				b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(p.concerned))
@@ -31,6 +34,12 @@ func Add(mgr ctrl.Manager, p *Ports) error {
 		}
 	}
 	return nil
+}
+
+// backOff is how soon a pass that failed is tried again: a minute at most, for a walk that waits on a name server must not
+// sleep long after it is back.
+func backOff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, time.Minute)
 }
 
 // related are the kinds whose changes concern entry points. Kinds that are not served are left out: an informer for
