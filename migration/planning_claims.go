@@ -146,7 +146,15 @@ func (p *planner) check(old, target netip.Addr, port corev1.ServicePort) Check {
 }
 
 // hostFor is the first accepted name that answers with an old address and that a client can ask for: a wildcard is none.
+// An adopted address keeps its names, so the record holds none of them: the name of the recorded checks stays.
 func (p *planner) hostFor(old netip.Addr) string {
+	if p.Frozen != nil && p.Strategy == v1alpha1.StrategyAdopt {
+		i := slices.IndexFunc(p.Frozen.Checks, func(c Check) bool { return c.Old == old && c.Host != "" })
+		if i < 0 {
+			return ""
+		}
+		return p.Frozen.Checks[i].Host
+	}
 	for _, n := range p.accepted {
 		if slices.Contains(n.Old, old) && !strings.HasPrefix(n.Name, "*") {
 			return n.Name

@@ -237,6 +237,21 @@ func checkStored(t *testing.T, p *Plan) {
 	}
 }
 
+func TestAnAdoptionWithNamesIsPlannedAnewAsRecorded(t *testing.T) {
+	t.Parallel()
+	first := mustPlan(t, planInput(asAdopt))
+	if first.Checks[0].Host == "" {
+		t.Fatal("the plan checks no name, so this test could not fail")
+	}
+	again := mustPlan(t, planInput(func(in *PlanInput) {
+		asAdopt(in)
+		in.Frozen, in.Names = first, nil // the snapshot holds no names, for none moves
+	}))
+	if HashPlan(first) != HashPlan(again) {
+		t.Errorf("checks %v, then %v", first.Checks, again.Checks)
+	}
+}
+
 func TestWhatAPlanReliesOnChangesItsHash(t *testing.T) {
 	t.Parallel()
 	base := HashPlan(mustPlan(t, planInput(nil)))

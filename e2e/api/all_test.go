@@ -28,6 +28,8 @@ func TestRing(t *testing.T) {
 		for i, gate := range gatesBack() {
 			t.Run("back from "+gate, r.backFrom(i+1, gate))
 		}
+		t.Run("a TCP Service moves to a parallel LoadBalancer, and back", r.balanced)
+		t.Run("an address without a name is adopted in place, and given back", r.adopted)
 		t.Run("tenants", r.tenants)
 		t.Run("a failing new path is left, and the attempt remembers it", r.aborts)
 		t.Run("what is missing is named", r.missing)
@@ -36,6 +38,50 @@ func TestRing(t *testing.T) {
 	if log := tail(r.log.Name()); strings.Contains(log, "panic") || strings.Contains(log, "is forbidden: User") {
 		t.Errorf("the controller's log tells of a panic or a missing right:\n%s", log)
 	}
+}
+
+// balanced walks a Service with policy Local whose protocol nobody proved.
+func (r *ring) balanced(t *testing.T) {
+	t.Parallel()
+	w := r.walkOf(t, 32, func(s *corev1.Service) {
+		s.Spec.Ports[0].AppProtocol, s.Spec.Ports[0].Name = nil, "tcp"
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	w.goal(v1alpha1.GoalStage)
+	w.reach("Proven")
+	w.strategy(v1alpha1.StrategyLoadBalancer)
+	w.goal(v1alpha1.GoalRelease)
+	w.reach("TTLRestored")
+	w.back()
+	w.restored()
+	w.nothingLost()
+}
+
+// adopted walks a Service whose address stays: type and class change, the field goes, and all of it comes back.
+func (r *ring) adopted(t *testing.T) {
+	t.Parallel()
+	w := r.walkOf(t, 33, func(s *corev1.Service) {
+		s.Annotations[v1alpha1.AnnotationStrategy] = string(v1alpha1.StrategyAdopt)
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	w.set(func(s *v1alpha1.EntryPointSpec, _ *v1alpha1.EntryPointStatus) { s.Strategy = v1alpha1.StrategyAdopt })
+	w.goal(v1alpha1.GoalStage)
+	w.reach("Proven")
+	w.strategy(v1alpha1.StrategyAdopt)
+	w.goal(v1alpha1.GoalRelease)
+	w.reach("Released")
+	w.reach("Soaked")
+	var svc corev1.Service
+	if err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(&w.before), &svc); err != nil {
+		t.Fatal(err)
+	}
+	in := svc.Status.LoadBalancer.Ingress
+	if len(svc.Spec.ExternalIPs) > 0 || len(in) != 1 || in[0].IP != w.old || svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+		t.Errorf("externalIPs %v, ingress %v, policy %s", svc.Spec.ExternalIPs, in, svc.Spec.ExternalTrafficPolicy)
+	}
+	w.back()
+	w.restored()
+	w.nothingLost()
 }
 
 // aborts lets the new path fail at a share: names go back by themselves, the same attempt never tries again.

@@ -40,8 +40,14 @@ type walk struct {
 	lastLoss   atomic.Value
 }
 
-// newWalk creates the record and the Service, opts it in and waits for its EntryPoint.
+// newWalk creates the record and an HTTP Service, opts it in and waits for its EntryPoint.
 func (r *ring) newWalk(t *testing.T, n int) *walk {
+	t.Helper()
+	return r.walkOf(t, n, func(*corev1.Service) {})
+}
+
+// walkOf is newWalk for a Service that edit changed.
+func (r *ring) walkOf(t *testing.T, n int, edit func(*corev1.Service)) *walk {
 	t.Helper()
 	w := &walk{ring: r, t: t, name: fmt.Sprintf("web%d", n), host: fmt.Sprintf("web%d.%s", n, zoneName), old: fmt.Sprintf("203.0.113.%d", 10+n)}
 	if out, err := r.bind.Nsupdate(t, fmt.Sprintf("update add %s. 2 A %s\nsend\n", w.host, w.old)); err != nil {
@@ -57,6 +63,7 @@ func (r *ring) newWalk(t *testing.T, n int) *walk {
 			Ports: []corev1.ServicePort{{Name: "http", Port: 80, AppProtocol: &http}},
 		},
 	}
+	edit(svc)
 	if err := r.admin.Create(context.Background(), svc); err != nil {
 		t.Fatal(err)
 	}
@@ -299,6 +306,14 @@ func (w *walk) owned() {
 	}
 	if gw.ManagedFields[0].Manager != v1alpha1.FieldManager {
 		w.t.Errorf("the Gateway's fields are managed by %s", gw.ManagedFields[0].Manager)
+	}
+}
+
+// strategy insists on how the entry point is served.
+func (w *walk) strategy(want v1alpha1.Strategy) {
+	w.t.Helper()
+	if ep, err := w.get(); err != nil || ep.Status.Strategy != want {
+		w.t.Errorf("strategy %s, want %s (%v)", ep.Status.Strategy, want, err)
 	}
 }
 
