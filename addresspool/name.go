@@ -92,7 +92,7 @@ func ClaimName(a netip.Addr) string {
 func ParseClaimName(name string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(strings.ReplaceAll(name, "-", ":"))
 	if err != nil || ClaimName(addr) != name {
-		return netip.Addr{}, fmt.Errorf("%s is no claim name: it must be an IPv4 address, or a canonical IPv6 address with - for :", Quote(name))
+		return netip.Addr{}, fmt.Errorf("%s is no claim name: it must be an IPv4 address, or a canonical IPv6 address with - in place of each colon", Quote(name))
 	}
 	return addr, nil
 }

@@ -32,9 +32,9 @@ func effect(g v1alpha1.Goal) string {
 		return "when the old path has drained, externalIPs is removed from the Services and the new path must prove itself"
 	case v1alpha1.GoalForget:
 		return "the snapshot is dropped once the evidence allows it; from then on there is NO way back"
-	default:
-		return "nothing is changed; the controller only reports"
+	case v1alpha1.GoalReport:
 	}
+	return "nothing is changed; the controller only reports"
 }
 
 type advanceFlags struct {

@@ -198,8 +198,10 @@ func TestWrongCommandLinesEndInOneMessage(t *testing.T) {
 func TestRehearseTellsWhatCame(t *testing.T) {
 	t.Parallel()
 	answer := &cli.Rehearsal{Report: map[string]string{"kind": "RehearsalReport"}, Sent: 30, Walks: []cli.Walk{
-		{Name: "a", Strategy: "Gateway", Outcome: "Released"}, {Name: "b", Strategy: "Gateway", Outcome: "Undone"},
-		{Name: "c", Strategy: "Gateway", Outcome: "Blocked", Why: "somebody else"}, {Name: "d", Strategy: "None", Outcome: "Held"},
+		{Name: "a", Strategy: "Gateway", Outcome: "Released"},
+		{Name: "b", Strategy: "Gateway", Outcome: "Undone"},
+		{Name: "c", Strategy: "Gateway", Outcome: "Blocked", Why: "somebody else"},
+		{Name: "d", Strategy: "None", Outcome: "Held"},
 	}}
 	held := &cli.Rehearsal{Walks: []cli.Walk{{Name: "a", Strategy: "Gateway", Outcome: "Held"}}}
 	tests := map[string]struct {

@@ -153,7 +153,7 @@ func slim(s *corev1.Service) {
 	delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
 }
 
-// addNameServer recognises cluster DNS by the name that kubelet and every distribution use for it.
+// addNameServer recognizes cluster DNS by the name that kubelet and every distribution use for it.
 func (c *collection) addNameServer(s *corev1.Service) {
 	if s.Namespace != metav1.NamespaceSystem || s.Labels["k8s-app"] != "kube-dns" {
 		return

@@ -100,8 +100,7 @@ func decode(o manifest.Object, into client.Object) error {
 		return named(o, into)
 	}
 	out := &DecodeError{Object: identify(o), Err: err}
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		out.Field = mismatch.Field
 		out.Err = fmt.Errorf("is a %s, and must be %s", mismatch.Value, article(mismatch.Type.String()))
 	}

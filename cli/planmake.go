@@ -33,12 +33,21 @@ func clusterPlan(ctx context.Context, c client.Reader, name string) (*planReport
 	if s.Record == "" {
 		return p.unrecorded(ctx, c, e.Spec.Policy)
 	}
-	var record v1alpha1.MigrationRecord
-	if err := c.Get(ctx, client.ObjectKey{Name: s.Record}, &record); err != nil {
-		p.Unknown = append(p.Unknown, "the recorded plan: "+err.Error())
+	record, unread := recordNamed(ctx, c, s.Record)
+	if unread != "" {
+		p.Unknown = append(p.Unknown, "the recorded plan: "+unread)
 		return p.complete(), nil
 	}
-	return p.recorded(&record)
+	return p.recorded(record)
+}
+
+// recordNamed is the record, or why it cannot be read: that is something to tell, and ends nothing.
+func recordNamed(ctx context.Context, c client.Reader, name string) (record *v1alpha1.MigrationRecord, unread string) {
+	record = &v1alpha1.MigrationRecord{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, record); err != nil {
+		return nil, err.Error()
+	}
+	return record, ""
 }
 
 // unrecorded knows the waits from the policy; the objects are made when the plan is recorded.

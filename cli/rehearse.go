@@ -116,8 +116,8 @@ func (a *app) rehearseInput(ctx context.Context, o rehearseFlags, more []string)
 	scheme := newScheme()
 	reader := manifest.Reader{
 		Each: func(m manifest.Object) error {
-			object, err := anyObject(scheme, m)
-			if object != nil {
+			object, known, err := anyObject(scheme, m)
+			if known {
 				out.Objects = append(out.Objects, object)
 			}
 			return err
@@ -131,23 +131,23 @@ func (a *app) rehearseInput(ctx context.Context, o rehearseFlags, more []string)
 	return out, failed, err
 }
 
-// anyObject decodes every kind that the embedded world may know; others are skipped.
-func anyObject(scheme *runtime.Scheme, m manifest.Object) (runtime.Object, error) {
+// anyObject decodes every kind that the embedded world may know; known is false for others, and for what cannot be read.
+func anyObject(scheme *runtime.Scheme, m manifest.Object) (object client.Object, known bool, err error) {
 	gvk := schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
 	empty, err := scheme.New(gvk)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, nil
+		return nil, false, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Kind, err)
+		return nil, false, fmt.Errorf("%s: %w", m.Kind, err)
 	}
-	object, ok := empty.(client.Object)
-	if !ok {
-		return nil, nil
+	object, known = empty.(client.Object)
+	if !known {
+		return nil, false, nil
 	}
 	if err := decode(m, object); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return object, nil
+	return object, true, nil
 }
 
 // gateNames in the order of the table.

@@ -106,8 +106,10 @@ func (a *app) pauseCommand() *cobra.Command {
 		if e.Spec.Paused {
 			return steering{says: "is paused already"}, nil
 		}
-		return steering{[]patchOp{set("paused", true)},
-			"paused; no step is taken until you resume, except back to the old path if the new one fails"}, nil
+		return steering{
+			[]patchOp{set("paused", true)},
+			"paused; no step is taken until you resume, except back to the old path if the new one fails",
+		}, nil
 	})
 }
 

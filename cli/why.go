@@ -181,9 +181,9 @@ func yesNo(s metav1.ConditionStatus) string {
 		return "yes"
 	case metav1.ConditionFalse:
 		return "no"
-	default:
-		return "unknown"
+	case metav1.ConditionUnknown:
 	}
+	return "unknown"
 }
 
 func orUnknown(text string) string {

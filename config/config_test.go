@@ -33,7 +33,7 @@ func TestNoRoleHasAWildcardAndSecretsAreReadInOneNamespaceOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, doc := range strings.Split(string(text), "\n---\n") {
+		for doc := range strings.SplitSeq(string(text), "\n---\n") {
 			rules := withoutComments(doc)
 			if strings.Contains(rules, "*") {
 				t.Errorf("%s has a wildcard in\n%s", file, doc)

@@ -34,8 +34,8 @@ func TestOptingIn(t *testing.T) {
 	t.Parallel()
 	forged := optIn()
 	forged[v1alpha1.AnnotationEntryPoint] = "shop-bank-00000000"
-	labelled := service("ours", "192.0.2.50", optIn())
-	labelled.Labels = map[string]string{v1alpha1.LabelEntryPoint: "x"}
+	labeled := service("ours", "192.0.2.50", optIn())
+	labeled.Labels = map[string]string{v1alpha1.LabelEntryPoint: "x"}
 	cases := map[string]struct {
 		services []*corev1.Service
 		// members of each EntryPoint afterwards.
@@ -45,7 +45,7 @@ func TestOptingIn(t *testing.T) {
 		"a Service that opts in gets an EntryPoint":          {services: []*corev1.Service{service("web", "192.0.2.50", optIn())}, want: []int{1}},
 		"Services that share a name move together":           {services: []*corev1.Service{service("a", "192.0.2.50", optIn("www.example.com")), service("b", "192.0.2.51", optIn("www.example.com"))}, want: []int{2}},
 		"a forged EntryPoint annotation is written over":     {services: []*corev1.Service{service("web", "192.0.2.50", forged)}, want: []int{1}},
-		"a Service that Offramp made is no candidate":        {services: []*corev1.Service{labelled}},
+		"a Service that Offramp made is no candidate":        {services: []*corev1.Service{labeled}},
 		"a Service without the field has nothing to migrate": {services: []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plain", Annotations: optIn()}}}},
 	}
 	for name, c := range cases {

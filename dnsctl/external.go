@@ -12,9 +12,9 @@ type External struct {
 	Resource string
 }
 
-// ParseExternal recognises the ownership text of external-dns's TXT registry:
+// ParseExternal recognizes the ownership text of external-dns's TXT registry:
 // heritage=external-dns,external-dns/owner=<id>,external-dns/resource=<kind>/<namespace>/<name>. An encrypted text
-// cannot be told from any other TXT record and is not recognised.
+// cannot be told from any other TXT record and is not recognized.
 func ParseExternal(text string) (External, bool) {
 	fields := strings.Split(strings.Trim(strings.TrimSpace(text), `"`), ",")
 	heritage, found := External{}, false

@@ -135,7 +135,8 @@ func TestTheTextsOfExternalDNSAreRecognised(t *testing.T) {
 	}{
 		"as written": {
 			"heritage=external-dns,external-dns/owner=prod,external-dns/resource=service/shop/web",
-			External{"prod", "service/shop/web"}, true,
+			External{"prod", "service/shop/web"},
+			true,
 		},
 		"in quotes":         {`"heritage=external-dns,external-dns/owner=prod"`, External{Owner: "prod"}, true},
 		"in another order":  {"external-dns/owner=prod, heritage=external-dns", External{Owner: "prod"}, true},

@@ -44,10 +44,11 @@ func (n Name) Allowed(s Step, percents []int32) []RecordSet {
 		return []RecordSet{n.Snapshot.canonical()}
 	case s == StepLowTTL:
 		return []RecordSet{n.low(n.oldSet)}
-	case int(s) > len(percents):
-		return []RecordSet{n.last()}
 	}
-	switch p := percents[s-1]; {
+	p, reached := percentOf(s, percents)
+	switch {
+	case !reached:
+		return []RecordSet{n.last()}
 	case p == 100:
 		return []RecordSet{n.low(n.newSet)}
 	case p == 50:
@@ -68,10 +69,19 @@ func (n Name) Wanted(s Step, percents []int32, anchor, now time.Time, slots bool
 	case len(sets) == 1 || !slots:
 		return sets[0]
 	}
-	if n.Schedule(percents[s-1]).High(anchor, now) {
+	if p, reached := percentOf(s, percents); reached && n.Schedule(p).High(anchor, now) {
 		return sets[1]
 	}
 	return sets[0]
+}
+
+// percentOf is the share that step s asks for; false where s is no share step, or one behind the last.
+func percentOf(s Step, percents []int32) (int32, bool) {
+	i := int(s) - 1
+	if i < 0 || i >= len(percents) {
+		return 0, false
+	}
+	return percents[i], true
 }
 
 // LargestTTL is the largest TTL in seconds that any cache may still hold of the snapshot and of the sets of the walk.
@@ -92,7 +102,7 @@ func (n Name) NominalShare(r RecordSet) int32 {
 	for _, f := range []family{familyA, familyAAAA} {
 		best = best.larger(n.shareOf(f.of(r)))
 	}
-	return int32(100 * best.part / best.of)
+	return int32(min(100, max(0, 100*best.part/best.of)))
 }
 
 // share is part/of as whole numbers, of is never 0.

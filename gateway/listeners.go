@@ -89,7 +89,7 @@ func (c *conversion) profile() (Profile, bool) {
 
 func (c *conversion) pinnedByAnnotation(profile Profile) {
 	if profile.PrefersDualStack && len(c.addresses) == 1 {
-		c.note("Gateway "+c.in.Settings.Namespace+"/"+GatewayName(c.in.EntryPoint), "spec.infrastructure.annotations",
+		c.note("Gateway "+c.in.Settings.Namespace+"/"+Name(c.in.EntryPoint), "spec.infrastructure.annotations",
 			"on a dual-stack cluster this implementation makes a Service of both families, for which MetalLB refuses one address; "+
 				"make its Services single-stack first")
 	}

@@ -21,8 +21,8 @@ func Label(entryPoint string) string {
 	return shorten(entryPoint, validation.LabelValueMaxLength)
 }
 
-// GatewayName is the name of the entry point's Gateway: a legal Service name of at most 40 characters.
-func GatewayName(entryPoint string) string {
+// Name is the name of the entry point's Gateway: a legal Service name of at most 40 characters.
+func Name(entryPoint string) string {
 	if len(entryPoint) <= maxGatewayName && len(validation.IsDNS1035Label(entryPoint)) == 0 {
 		return entryPoint
 	}

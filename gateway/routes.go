@@ -26,7 +26,7 @@ func (c *conversion) gatewayObject(profile Profile, listeners []listener) *unstr
 		maps.Copy(annotations, optOut())
 		spec["infrastructure"] = map[string]any{"annotations": annotations}
 	}
-	return c.object(groupGateway+"/v1", kindGateway, c.in.Settings.Namespace, GatewayName(c.in.EntryPoint), spec)
+	return c.object(groupGateway+"/v1", kindGateway, c.in.Settings.Namespace, Name(c.in.EntryPoint), spec)
 }
 
 // object is the listener as the Gateway holds it. Only routes of the right kind from the Service's namespace may
@@ -102,7 +102,7 @@ func (c *conversion) parentRefs(listeners []listener) []any {
 			"group":       groupGateway,
 			"kind":        kindGateway,
 			"namespace":   c.in.Settings.Namespace,
-			"name":        GatewayName(c.in.EntryPoint),
+			"name":        Name(c.in.EntryPoint),
 			"sectionName": l.name,
 		})
 	}

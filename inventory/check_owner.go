@@ -174,7 +174,7 @@ func byFile(c *collector, _ *group, m *member) bool {
 // fieldManagedBy tells whether one of the managers owns spec.externalIPs.
 func fieldManagedBy(svc *corev1.Service, names ...string) bool {
 	return slices.ContainsFunc(svc.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return slices.Contains(names, e.Manager) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:externalIPs"`))
+		return slices.Contains(names, e.Manager) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:externalIPs"`))
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"offramp.dev/api/v1alpha1"
 )
 
@@ -188,14 +190,16 @@ func checkExternalDNS(c *collector, m *member) {
 		}
 		field := "metadata.annotations[" + prefix + "hostname]"
 		switch m.svc.Spec.Type {
-		case "LoadBalancer", "ExternalName":
+		case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName:
 			if m.redundant {
 				continue
 			}
 			c.add(ReasonExternalDNS, ask, field, "external-dns publishes externalIPs of this Service: its records change at the moment the field "+
 				"goes.",
 				"Set annotation "+prefix+"target to the address that must stay published, then go on.")
-		default:
+		case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
+			fallthrough
+		default: // empty is ClusterIP
 			c.add(ReasonExternalDNS, inform, field, "external-dns may read this Service; it publishes no externalIPs of a "+typeText(m.svc)+" "+
 				"Service.",
 				"Check who writes the name before it is moved.")

@@ -72,6 +72,8 @@ func (w *world) refuses(g *group, hint v1alpha1.Strategy) string {
 		if i := slices.IndexFunc(g.members, isSelectorless); i >= 0 {
 			return g.members[i].object() + " has no selector, so a second Service would have no endpoints"
 		}
+	case v1alpha1.StrategyNone:
+		fallthrough
 	default:
 		return "the strategies are Gateway, LoadBalancer and Adopt"
 	}

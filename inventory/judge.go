@@ -33,7 +33,7 @@ func (w *world) judge(g *group) []v1alpha1.Finding {
 	w.checkOptIn(whole, g)
 	w.checkPolicy(whole, g)
 	w.checkAnnouncers(whole, g)
-	w.checkMode(whole, g)
+	w.checkMode(whole)
 	return bounded(sortFindings(append(out, whole.findings()...)))
 }
 
@@ -66,7 +66,7 @@ func checkHint(c *collector, g *group) {
 }
 
 // checkMode warns that in ipvs mode removing the field cuts what is still connected.
-func (w *world) checkMode(c *collector, g *group) {
+func (w *world) checkMode(c *collector) {
 	if w.proxyMode != v1alpha1.ProxyIPVS {
 		return
 	}

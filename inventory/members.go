@@ -135,7 +135,7 @@ func (m *member) hasBad() bool {
 }
 
 // balancerAddresses are those that the Service's load balancer serves. For a live Service only its status counts: a wish
-// that no controller fulfils serves nobody, and there externalIPs are what works. A manifest has no status to ask.
+// that no controller fulfills serves nobody, and there externalIPs are what works. A manifest has no status to ask.
 func balancerAddresses(svc *corev1.Service) []netip.Addr {
 	if isLive(svc) {
 		return ingressAddresses(svc)

@@ -96,11 +96,11 @@ func TestTooManyNamesBlock(t *testing.T) {
 	for i := range MaxNames + 1 {
 		list = append(list, strings.Repeat("a", i%60+1)+strings.Repeat("b", i/60)+".example.com")
 	}
-	e := only(t, Cluster{Services: []*corev1.Service{web("shop", "web", strings.Join(list, ","), "192.0.2.50")}})
+	e := only(t, Cluster{Services: []*corev1.Service{web("web", strings.Join(list, ","), "192.0.2.50")}})
 	if count(e, ReasonTooManyNames) != 1 || len(e.Names) != MaxNames || e.Verdict != Blocked {
 		t.Errorf("verdict %s, %d names, findings %+v", e.Verdict, len(e.Names), e.Findings)
 	}
-	e = only(t, Cluster{Services: []*corev1.Service{web("shop", "web", strings.Join(list[1:], ","), "192.0.2.50")}})
+	e = only(t, Cluster{Services: []*corev1.Service{web("web", strings.Join(list[1:], ","), "192.0.2.50")}})
 	if count(e, ReasonTooManyNames) != 0 {
 		t.Errorf("%d names are not too many: %+v", MaxNames, e.Findings)
 	}

@@ -29,6 +29,7 @@ func KindOf(p corev1.ServicePort, httpPorts []int32) PortKind {
 		return PortUDP
 	case corev1.ProtocolSCTP:
 		return PortSCTP
+	case corev1.ProtocolTCP:
 	}
 	if p.AppProtocol == nil || *p.AppProtocol == "" {
 		if slices.Contains(httpPorts, p.Port) {

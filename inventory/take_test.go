@@ -20,8 +20,8 @@ import (
 )
 
 // web is a Service with a name, as tests need it.
-func web(namespace, name, hostname string, addresses ...string) *corev1.Service {
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+func web(name, hostname string, addresses ...string) *corev1.Service {
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 	svc.Spec.ExternalIPs = addresses
 	svc.Spec.Selector = map[string]string{"app": name}
 	svc.Spec.Ports = []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}
@@ -116,7 +116,7 @@ func TestNilObjectsAreNoObjects(t *testing.T) {
 
 func TestFiveThousandAddressesAreOneFindingNotFiveThousand(t *testing.T) {
 	t.Parallel()
-	svc := web("shop", "web", "www.example.com")
+	svc := web("web", "www.example.com")
 	for i := range 5000 {
 		svc.Spec.ExternalIPs = append(svc.Spec.ExternalIPs, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}).String(),
 			fmt.Sprintf("bad-%d", i))
@@ -139,7 +139,7 @@ func TestFiveThousandAddressesAreOneFindingNotFiveThousand(t *testing.T) {
 
 func TestThirtyTwoAddressesAreNotTooMany(t *testing.T) {
 	t.Parallel()
-	svc := web("shop", "web", "")
+	svc := web("web", "")
 	for i := range MaxAddresses {
 		svc.Spec.ExternalIPs = append(svc.Spec.ExternalIPs, netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)}).String())
 	}
@@ -160,7 +160,7 @@ func crowd(n int, hostname string) []*corev1.Service {
 		if strings.Contains(hostname, "%") {
 			name = fmt.Sprintf(hostname, i)
 		}
-		out = append(out, web("shop", fmt.Sprintf("web-%05d", i), name, "192.0.2.50",
+		out = append(out, web(fmt.Sprintf("web-%05d", i), name, "192.0.2.50",
 			netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String()))
 	}
 	return out

@@ -36,7 +36,7 @@ func adoptFault(svc *corev1.Service) string {
 		return "it is of type ExternalName and carries no traffic"
 	case svc.Spec.ClusterIP == corev1.ClusterIPNone:
 		return "it is headless and cannot be a LoadBalancer"
-	case svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !hasClass(&svc.Spec, v1alpha1.ClassAdopted):
+	case svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !isAdopted(&svc.Spec):
 		return "it is already type LoadBalancer, and its class can be set only while the type changes"
 	}
 	return ""
@@ -46,7 +46,7 @@ func adoptFault(svc *corev1.Service) string {
 // patch, because the API server drops the policy otherwise; class, health check port and ingress it clears by itself.
 // A Service that is not adopted gets no patch.
 func UnadoptPatch(live *corev1.Service, s ServiceSnapshot) []PatchOp {
-	if !hasClass(&live.Spec, v1alpha1.ClassAdopted) || hasClass(&s.Spec, v1alpha1.ClassAdopted) {
+	if !isAdopted(&live.Spec) || isAdopted(&s.Spec) {
 		return nil
 	}
 	back := s.Spec.Type
@@ -117,7 +117,7 @@ func Adopted(live *corev1.Service, p *Plan) Target {
 	switch {
 	case !p.isMember(live):
 		return Target{Difference: name + " is no member of the plan, or was recreated since"}
-	case !hasClass(&live.Spec, v1alpha1.ClassAdopted):
+	case !isAdopted(&live.Spec):
 		return Target{Difference: fmt.Sprintf("%s spec.type is %s, not LoadBalancer of class %s", name, live.Spec.Type, v1alpha1.ClassAdopted)}
 	}
 	got, want := ingressOf(live), p.adoptedAddresses(live)

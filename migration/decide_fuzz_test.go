@@ -19,7 +19,7 @@ func FuzzDecide(f *testing.F) {
 		f.Add(journal, int8(i-1), uint64(i)*0x9e3779b97f4a7c15)
 	}
 	f.Fuzz(func(t *testing.T, journal string, step int8, bits uint64) {
-		for _, word := range strings.Fields(journal) {
+		for word := range strings.FieldsSeq(journal) {
 			if !strings.ContainsRune("RISADLBGUF", rune(word[0])) {
 				t.Skip()
 			}

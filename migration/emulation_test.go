@@ -155,7 +155,17 @@ func dropNodePorts(n, o *corev1.ServiceSpec) {
 
 // validate refuses what was measured to be 422.
 func validate(out, old *corev1.Service) error {
-	n, o, lb := &out.Spec, &old.Spec, corev1.ServiceTypeLoadBalancer
+	n, o := &out.Spec, &old.Spec
+	for _, check := range []func(n, o *corev1.ServiceSpec) error{validateBalancer, validateHealth, validateExternalIPs} {
+		if err := check(n, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validateBalancer(n, o *corev1.ServiceSpec) error {
+	lb := corev1.ServiceTypeLoadBalancer
 	switch {
 	case !accessible(n) && n.ExternalTrafficPolicy != "":
 		return fmt.Errorf("%w: externalTrafficPolicy may only be set for externally-accessible services", errInvalid)
@@ -163,13 +173,23 @@ func validate(out, old *corev1.Service) error {
 		return fmt.Errorf("%w: class, allocate and source ranges need type LoadBalancer", errInvalid)
 	case o.Type == lb && n.Type == lb && !reflect.DeepEqual(o.LoadBalancerClass, n.LoadBalancerClass):
 		return fmt.Errorf("%w: loadBalancerClass may not change once set", errInvalid)
+	case n.ClusterIP == corev1.ClusterIPNone && n.Type == lb:
+		return fmt.Errorf("%w: headless", errInvalid)
+	}
+	return nil
+}
+
+func validateHealth(n, o *corev1.ServiceSpec) error {
+	switch {
 	case n.HealthCheckNodePort != 0 && !needsHealth(n):
 		return fmt.Errorf("%w: healthCheckNodePort may only be set on LoadBalancer and Local", errInvalid)
 	case needsHealth(n) && needsHealth(o) && n.HealthCheckNodePort != 0 && n.HealthCheckNodePort != o.HealthCheckNodePort:
 		return fmt.Errorf("%w: healthCheckNodePort is immutable", errInvalid)
-	case n.ClusterIP == corev1.ClusterIPNone && n.Type == lb:
-		return fmt.Errorf("%w: headless", errInvalid)
 	}
+	return nil
+}
+
+func validateExternalIPs(n, o *corev1.ServiceSpec) error {
 	for _, text := range n.ExternalIPs {
 		_, strict, err := addresspool.Canonical(text)
 		if (err != nil || !strict) && !slices.Contains(o.ExternalIPs, text) {

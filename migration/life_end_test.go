@@ -1,6 +1,10 @@
 package migration
 
-import "offramp.dev/api/v1alpha1"
+import (
+	"slices"
+
+	"offramp.dev/api/v1alpha1"
+)
 
 // budgets count how long a bad state stands that a pass could have ended.
 func (w *world) budgets(alive bool) {
@@ -12,7 +16,7 @@ func (w *world) budgets(alive bool) {
 	}
 	unrepaired := alive && j.latched() && w.staged == 0 && !w.paused
 	w.slowly++
-	if !(fair && w.servesDead()) && !unrepaired || w.back || j.forgotten {
+	if (!fair || !w.servesDead()) && !unrepaired || w.back || j.forgotten {
 		w.slowly = 0
 	}
 	w.fail(share, w.high > 26)
@@ -81,12 +85,7 @@ func (w *world) trueReasons(o *outcome) map[string]bool {
 }
 
 func (w *world) uncovered() bool {
-	for _, c := range w.cover {
-		if c == unseen {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.cover, unseen)
 }
 
 // run walks until all is quiet and the walk stands still, and answers what went wrong on the way.

@@ -173,13 +173,13 @@ func (w *world) tick() {
 	}
 	z := w.zoneNow().kind
 	works := z != 'N' && w.oldPath() || z != 'O' && w.newPath()
-	w.fail(noPath, !(works || w.excuseNew || w.excuseOld || w.tenant))
+	w.fail(noPath, !works && !w.excuseNew && !w.excuseOld && !w.tenant)
 }
 
 // age lets agents come up, connections end and the night pass.
 func (w *world) age() {
 	for n, c := range w.cover {
-		if c == unseen && w.p(.12) && !(w.orphan && n == len(w.cover)-1) {
+		if c == unseen && w.p(.12) && (!w.orphan || n != len(w.cover)-1) {
 			w.cover[n] = w.t
 		}
 	}

@@ -100,7 +100,7 @@ func unreleaseOver(out *corev1.Service, was ServiceSnapshot) {
 
 // unadoptOver lays over what adoption sets. A Service that was of our class before the walk was not adopted by it.
 func unadoptOver(out *corev1.Service, was ServiceSnapshot) {
-	if !hasClass(&out.Spec, v1alpha1.ClassAdopted) || hasClass(&was.Spec, v1alpha1.ClassAdopted) {
+	if !isAdopted(&out.Spec) || isAdopted(&was.Spec) {
 		return
 	}
 	spec := was.Spec.DeepCopy()
@@ -125,8 +125,9 @@ func nodePortOf(ports []corev1.ServicePort, p corev1.ServicePort) int32 {
 	return ports[i].NodePort
 }
 
-func hasClass(spec *corev1.ServiceSpec, class string) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.LoadBalancerClass != nil && *spec.LoadBalancerClass == class
+// isAdopted tells whether the Service is of the class that adoption gives it.
+func isAdopted(spec *corev1.ServiceSpec) bool {
+	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.LoadBalancerClass != nil && *spec.LoadBalancerClass == v1alpha1.ClassAdopted
 }
 
 // protocolOf is the protocol with the API's default.

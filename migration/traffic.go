@@ -196,8 +196,8 @@ func stampText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 func (t *tally) rowFault(rows []v1alpha1.TupleTraffic) string {
 	for _, row := range rows {
-		switch _, asked := t.row(row); {
-		case !asked:
+		switch {
+		case !t.asked(row):
 		case row.Established < 0:
 			return fmt.Sprintf("%d connections cannot be", row.Established)
 		case row.LastNew != nil && row.LastNew.After(t.in.Now.Add(clockTolerance)):
@@ -207,14 +207,13 @@ func (t *tally) rowFault(rows []v1alpha1.TupleTraffic) string {
 	return ""
 }
 
-// row is the tuple of a row, if it is one that was asked for, in whatever spelling.
-func (t *tally) row(row v1alpha1.TupleTraffic) (WatchedTuple, bool) {
+// asked tells whether the tuple of a row is one that was asked for, in whatever spelling.
+func (t *tally) asked(row v1alpha1.TupleTraffic) bool {
 	addr, _, err := addresspool.Canonical(row.Address)
 	if err != nil {
-		return WatchedTuple{}, false
+		return false
 	}
-	key := WatchedTuple{addr, row.Port, strings.ToUpper(row.Protocol)}
-	return key, t.wanted[key]
+	return t.wanted[WatchedTuple{addr, row.Port, strings.ToUpper(row.Protocol)}]
 }
 
 // add believes a usable report. Rows of one tuple add up, which errs towards traffic.
@@ -223,7 +222,7 @@ func (t *tally) add(o *v1alpha1.Observation) {
 	mode := o.Status.ProxyMode
 	t.survives = t.survives && (mode == v1alpha1.ProxyNFTables || mode == v1alpha1.ProxyIPTables)
 	for _, row := range o.Status.Traffic {
-		if _, asked := t.row(row); !asked {
+		if !t.asked(row) {
 			continue
 		}
 		t.established += min(row.Established, 1<<40)

@@ -139,18 +139,20 @@ func (w *world) stamp(a WriteStamp, seen int, isLate bool) {
 	if seen != len(w.stamps) && !w.loose() {
 		return // append by sequence: a conflict
 	}
-	switch {
-	case a.Kind == v1alpha1.StampIntent:
+	switch a.Kind {
+	case v1alpha1.StampIntent:
 		w.fail(reshift, a.Step >= 1 && w.aborted[a.Attempt])
-	case a.Kind == v1alpha1.StampAbort:
+	case v1alpha1.StampAbort:
 		w.fail(reshift, !isLate && !w.trueFail && w.failures == 0 && w.newPath())
 		w.aborted[a.Attempt] = true
-	case a.Kind == v1alpha1.StampSeen:
+	case v1alpha1.StampSeen:
 		w.fail(blindly, !isLate && !w.everywhere(a.Step))
 		w.samples, w.failures = 0, 0
-	case a.Kind == v1alpha1.StampUndone:
+	case v1alpha1.StampUndone:
 		w.fail(inexact, !w.asBefore())
 		w.snap = nil
+	case v1alpha1.StampRecorded, v1alpha1.StampDiverged, v1alpha1.StampReleased, v1alpha1.StampRestored, v1alpha1.StampReturned,
+		v1alpha1.StampForgotten: // these change nothing that the world keeps
 	}
 	w.append(a.Kind, a.Step, a.Attempt)
 }

@@ -330,7 +330,7 @@ func ofGateway(w *World, s *corev1.Service) bool {
 	if g.StaticService != nil && g.StaticService.Namespace == s.Namespace && g.StaticService.Name == s.Name {
 		return true
 	}
-	name := gateway.GatewayName(w.EntryPoint.Name)
+	name := gateway.Name(w.EntryPoint.Name)
 	// Envoy Gateway makes its Service in a namespace of its own and says so in labels of its own.
 	if s.Labels["gateway.envoyproxy.io/owning-gateway-name"] == name && s.Labels["gateway.envoyproxy.io/owning-gateway-namespace"] == g.Namespace {
 		return true

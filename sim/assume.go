@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	metallbv1beta1 "go.universe.tf/metallb/api/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"offramp.dev/addresspool/metallb"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/inventory"
 )
@@ -153,19 +153,13 @@ func (w *world) fillPools(ctx context.Context) error {
 			if w.hasPool(name) {
 				continue
 			}
-			no := false
-			pool := &metallbv1beta1.IPAddressPool{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-			pool.Spec.Addresses = []string{fmt.Sprintf("198.19.%d.0/24", made), fmt.Sprintf("2001:db8:0:%x::/120", made+0xff)}
-			pool.Spec.AutoAssign = &no
-			ad := &metallbv1beta1.L2Advertisement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-			ad.Spec.IPAddressPools = []string{name}
+			ranges := []string{fmt.Sprintf("198.19.%d.0/24", made), fmt.Sprintf("2001:db8:0:%x::/120", made+0xff)}
 			made++
-			w.assume("IPAddressPool %s with %s, announced", name, strings.Join(pool.Spec.Addresses, " and "))
-			if err := w.cluster.Create(ctx, pool); err != nil {
-				return err
-			}
-			if err := w.cluster.Create(ctx, ad); err != nil {
-				return err
+			w.assume("IPAddressPool %s with %s, announced", name, strings.Join(ranges, " and "))
+			for _, obj := range []client.Object{metallb.NewPool(key, ranges), metallb.NewL2Advertisement(key, name)} {
+				if err := w.cluster.Create(ctx, obj); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -184,7 +178,7 @@ func (w *world) fillKeys(ctx context.Context) error {
 			continue
 		}
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: z.Spec.KeySecret}}
-		if _, err := w.exists(ctx, s); err == nil {
+		if w.exists(ctx, s) {
 			continue
 		}
 		s.Data = map[string][]byte{"name": []byte("rehearsal"), "algorithm": []byte("hmac-sha256"), "secret": []byte("cmVoZWFyc2Fs")}

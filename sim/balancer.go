@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	metallbv1beta1 "go.universe.tf/metallb/api/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/addresspool/metallb"
 )
 
 // balancer emulates MetalLB's controller: a LoadBalancer Service without a class gets the address that it asks for in
@@ -84,9 +85,8 @@ func addresses(list string) []netip.Addr {
 
 func (b *balancer) poolOf(addr netip.Addr) string {
 	for _, obj := range sortedObjects(b.cache, poolKind) {
-		pool, ok := obj.(*metallbv1beta1.IPAddressPool)
-		if ok && slices.ContainsFunc(pool.Spec.Addresses, func(r string) bool { return inRange(r, addr) }) {
-			return pool.Name
+		if slices.ContainsFunc(metallb.Addresses(obj), func(r string) bool { return inRange(r, addr) }) {
+			return obj.GetName()
 		}
 	}
 	return ""

@@ -139,13 +139,11 @@ const settledFor = time.Hour
 
 // outcome is the end of a walk, or "" while it may go on.
 func (w *world) outcome(t *tracked, ep *v1alpha1.EntryPoint, ready *metav1.Condition) (outcome, why string) {
-	undone := meta.FindStatusCondition(ep.Status.Conditions, string(migration.GateUndone))
 	still := w.now.Sub(t.since) >= settledFor
 	switch {
 	case ep.Status.Strategy == v1alpha1.StrategyNone:
 		return Held, "CleanUp: " + cleanUp(ep)
-	case t.back && undone != nil && undone.Status == metav1.ConditionTrue &&
-		(undone.Reason == migration.ReasonUndone || undone.Reason == migration.ReasonNothingToUndo):
+	case t.back && isUndone(ep):
 		return Undone, "as it was before the walk"
 	case !t.back && t.rollbackAt != "" && reached(ep, t.rollbackAt):
 		return "", "" // about to turn back
@@ -155,6 +153,12 @@ func (w *world) outcome(t *tracked, ep *v1alpha1.EntryPoint, ready *metav1.Condi
 		return w.standstill(ep)
 	}
 	return "", ""
+}
+
+// isUndone tells a walk that was walked back from one whose gate is met because nobody asked for it.
+func isUndone(ep *v1alpha1.EntryPoint) bool {
+	c := meta.FindStatusCondition(ep.Status.Conditions, string(migration.GateUndone))
+	return c != nil && c.Status == metav1.ConditionTrue && (c.Reason == migration.ReasonUndone || c.Reason == migration.ReasonNothingToUndo)
 }
 
 // standstill tells a walk that may not begin from one that stopped.

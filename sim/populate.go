@@ -94,7 +94,7 @@ func (w *world) seed(ctx context.Context, obj client.Object) error {
 	if obj.GetNamespace() == "" && !clusterScoped(gk.Kind) {
 		obj.SetNamespace("default")
 	}
-	if _, err := w.exists(ctx, obj); err == nil {
+	if w.exists(ctx, obj) {
 		return fmt.Errorf("%s %s/%s is in the manifests twice: leave one out", gk.Kind, obj.GetNamespace(), obj.GetName())
 	}
 	clean(obj)
@@ -109,12 +109,9 @@ func (w *world) seed(ctx context.Context, obj client.Object) error {
 	return w.seedService(ctx, svc, status)
 }
 
-func (w *world) exists(ctx context.Context, obj client.Object) (client.Object, error) {
+func (w *world) exists(ctx context.Context, obj client.Object) bool {
 	probe, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("%T is no object", obj)
-	}
-	return probe, w.cluster.Get(ctx, client.ObjectKeyFromObject(obj), probe)
+	return ok && w.cluster.Get(ctx, client.ObjectKeyFromObject(obj), probe) == nil
 }
 
 // clean drops what a server wrote into the manifest of a live object.

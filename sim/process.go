@@ -256,6 +256,7 @@ type tappedZones struct {
 	tap *killer
 }
 
+// Query asks as the process does: not at all once it is dead.
 func (z tappedZones) Query(ctx context.Context, of dnsctl.Zone, server, name string) (dnsctl.Answer, error) {
 	if err := z.tap.Look(); err != nil {
 		return dnsctl.Answer{}, err
@@ -263,6 +264,7 @@ func (z tappedZones) Query(ctx context.Context, of dnsctl.Zone, server, name str
 	return z.Zones.Query(ctx, of, server, name)
 }
 
+// Update is a write, before and behind which the process may die.
 func (z tappedZones) Update(ctx context.Context, of dnsctl.Zone, changes []dnsctl.Change) error {
 	update := Write{Verb: "update", Kind: kindDNS, Name: of.Apex}
 	if err := z.tap.Look(); err != nil {

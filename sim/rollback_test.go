@@ -38,10 +38,25 @@ func TestEveryGateCanBeWalkedBackAndNothingIsLeft(t *testing.T) {
 // isAsBefore compares the world with what it was before the walk.
 func isAsBefore(t *testing.T, w *world) {
 	t.Helper()
-	store := w.server.store.cache
+	servicesAreAsBefore(t, w)
+	nothingIsLeft(t, w.server.store.cache)
+	for name, set := range w.records {
+		for n := range 3 {
+			if got, _ := w.zones.Ask(name, n); !got.Equal(sortedSet(set)) {
+				t.Errorf("name %s answers %s, want %s", name, got, set)
+			}
+		}
+	}
+	if dump := w.zones.Dump(true); strings.Contains(dump, `mark="shop`) {
+		t.Errorf("a mark is left:\n%s", dump)
+	}
+}
+
+func servicesAreAsBefore(t *testing.T, w *world) {
+	t.Helper()
 	for key, before := range w.before {
 		namespace, name, _ := strings.Cut(key, "/")
-		live, ok := store.objects[serviceKind][types.NamespacedName{Namespace: namespace, Name: name}].(*corev1.Service)
+		live, ok := w.server.store.cache.objects[serviceKind][types.NamespacedName{Namespace: namespace, Name: name}].(*corev1.Service)
 		if !ok {
 			t.Errorf("Service %s is gone", key)
 			continue
@@ -53,6 +68,10 @@ func isAsBefore(t *testing.T, w *world) {
 			t.Errorf("Service %s still carries the mark %s", key, mark)
 		}
 	}
+}
+
+func nothingIsLeft(t *testing.T, store *cache) {
+	t.Helper()
 	for gk, objects := range store.objects {
 		for key, obj := range objects {
 			target := obj.GetLabels()[v1alpha1.LabelEntryPoint] != "" && gk.Kind != "MigrationRecord"
@@ -60,15 +79,5 @@ func isAsBefore(t *testing.T, w *world) {
 				t.Errorf("%s %s is left", gk.Kind, key)
 			}
 		}
-	}
-	for name, set := range w.records {
-		for n := range 3 {
-			if got, _ := w.zones.Ask(name, n); !got.Equal(sortedSet(set)) {
-				t.Errorf("name %s answers %s, want %s", name, got, set)
-			}
-		}
-	}
-	if dump := w.zones.Dump(true); strings.Contains(dump, `mark="shop`) {
-		t.Errorf("a mark is left:\n%s", dump)
 	}
 }

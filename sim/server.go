@@ -14,8 +14,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
-	metallbv1beta1 "go.universe.tf/metallb/api/v1beta1"
-
+	"offramp.dev/addresspool/metallb"
 	"offramp.dev/api/v1alpha1"
 )
 
@@ -63,7 +62,7 @@ type Tap interface {
 func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, v1alpha1.AddToScheme, gatewayv1.Install, gatewayv1beta1.Install, metallbv1beta1.AddToScheme,
+		scheme.AddToScheme, v1alpha1.AddToScheme, gatewayv1.Install, gatewayv1beta1.Install, metallb.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, err
@@ -86,11 +85,12 @@ func NewServer(now func() time.Time) (*Server, error) {
 }
 
 func statusKinds() []client.Object {
-	return []client.Object{
+	return append(
+		metallb.StatusKinds(),
 		&v1alpha1.MigrationPolicy{}, &v1alpha1.DNSZone{}, &v1alpha1.EntryPoint{}, &v1alpha1.AddressClaim{}, &v1alpha1.Observation{},
 		&gatewayv1.GatewayClass{}, &gatewayv1.Gateway{}, &gatewayv1.HTTPRoute{}, &gatewayv1.TLSRoute{}, &gatewayv1.TCPRoute{},
-		&gatewayv1.UDPRoute{}, &metallbv1beta1.IPAddressPool{}, &metallbv1beta1.ServiceL2Status{},
-	}
+		&gatewayv1.UDPRoute{},
+	)
 }
 
 // newMapper serves the kinds of the scheme, as a cluster with all their CRDs would.

@@ -239,6 +239,7 @@ func patched(kind types.PatchType, text, data []byte) ([]byte, error) {
 		return ops.Apply(text)
 	case types.MergePatchType:
 		return jsonpatch.MergePatch(text, data)
+	case types.StrategicMergePatchType, types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
 	}
 	return nil, errors.New("dry run of patch type " + string(kind) + " is not emulated")
 }

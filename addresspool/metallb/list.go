@@ -1,5 +1,5 @@
 // Package metallb turns MetalLB's objects into pools and allocations, and writes down what MetalLB is asked for. It is the
-// only package that knows MetalLB's types, and it only reads them: pools and advertisements are the admin's.
+// only package that knows MetalLB's types. In a cluster it only reads them: pools and advertisements are the admin's.
 package metallb
 
 import (

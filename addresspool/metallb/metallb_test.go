@@ -121,7 +121,7 @@ func TestAnnouncers(t *testing.T) {
 				v1beta1.L2AdvertisementSpec{IPAddressPoolSelectors: label("zone", "b")})}},
 		},
 		{
-			name:    "an advertisement for labelled Services only",
+			name:    "an advertisement for labeled Services only",
 			objects: advertisements{L2: []v1beta1.L2Advertisement{l2("svc", v1beta1.L2AdvertisementSpec{ServiceSelectors: label("a", "b")})}},
 		},
 		{name: "an advertisement of another MetalLB", objects: advertisements{L2: []v1beta1.L2Advertisement{elsewhere}}},
@@ -172,8 +172,10 @@ func TestPools(t *testing.T) {
 			{First: ip("192.0.2.0"), Last: ip("192.0.2.3")}, {First: ip("198.51.100.1"), Last: ip("198.51.100.2")},
 		}},
 		{
-			Name: "selected", Namespace: "metallb-system", AutoAssign: true, Ranges: []addresspool.Range{{First: ip("2001:db8::"),
-				Last: ip("2001:db8::1")}},
+			Name: "selected", Namespace: "metallb-system", AutoAssign: true, Ranges: []addresspool.Range{{
+				First: ip("2001:db8::"),
+				Last:  ip("2001:db8::1"),
+			}},
 			Unreadable: "spec.serviceAllocation.namespaceSelectors: namespaces are selected by label; spec.serviceAllocation.serviceSelectors: " +
 				"Services are selected by label",
 		},
@@ -216,8 +218,10 @@ func TestPin(t *testing.T) {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	service := func(change func(*corev1.Service), ingress ...string) *corev1.Service {
-		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web",
-			Annotations: map[string]string{AnnotationAddresses: "192.0.2.50", AnnotationPool: "public"}}}
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web",
+			Annotations: map[string]string{AnnotationAddresses: "192.0.2.50", AnnotationPool: "public"},
+		}}
 		svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 		for _, a := range ingress {
 			svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: a})
@@ -245,12 +249,18 @@ func TestRead(t *testing.T) {
 		{"a foreign class is ignored, whatever status says", service(func(s *corev1.Service) { s.Spec.LoadBalancerClass = &foreign },
 			"192.0.2.50"), "", Ignored, foreign},
 		{"no class where MetalLB has one", service(nil), "metallb", Ignored, `MetalLB serves "metallb" only`},
-		{"the class of MetalLB", service(func(s *corev1.Service) { s.Spec.LoadBalancerClass = &foreign }, "192.0.2.50"), foreign, Allocated,
-			"as pinned"},
-		{"not of type LoadBalancer", service(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }), "", Ignored,
-			"not of type LoadBalancer"},
-		{"both ways of asking", service(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "192.0.2.50" }), "", Ignored,
-			"remove spec.loadBalancerIP"},
+		{
+			"the class of MetalLB", service(func(s *corev1.Service) { s.Spec.LoadBalancerClass = &foreign }, "192.0.2.50"), foreign, Allocated,
+			"as pinned",
+		},
+		{
+			"not of type LoadBalancer", service(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }), "", Ignored,
+			"not of type LoadBalancer",
+		},
+		{
+			"both ways of asking", service(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "192.0.2.50" }), "", Ignored,
+			"remove spec.loadBalancerIP",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -273,8 +283,10 @@ func TestReadTellsWhoAnnounces(t *testing.T) {
 		}
 	}
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	got := Read(svc, nil, "", []*v1beta1.ServiceL2Status{says("n2", "shop", "web"), nil, says("n1", "shop", "web"), says("n3", "other", "web"),
-		says("", "shop", "web")})
+	got := Read(svc, nil, "", []*v1beta1.ServiceL2Status{
+		says("n2", "shop", "web"), nil, says("n1", "shop", "web"), says("n3", "other", "web"),
+		says("", "shop", "web"),
+	})
 	if !got.Known || !slices.Equal(got.Announcing, []string{"n1", "n2"}) {
 		t.Errorf("%+v", got)
 	}
@@ -286,8 +298,10 @@ func TestReadTellsWhoAnnounces(t *testing.T) {
 func TestAPoolOverNodesIsRefused(t *testing.T) {
 	t.Parallel()
 	p := Pools([]v1beta1.IPAddressPool{pool("p", "192.0.2.13-192.0.2.15")}, nil, nil)[0]
-	node := addresspool.Reserved{Range: addresspool.Range{First: ip("192.0.2.13"), Last: ip("192.0.2.13")}, Object: "Node n3",
-		What: "node address"}
+	node := addresspool.Reserved{
+		Range: addresspool.Range{First: ip("192.0.2.13"), Last: ip("192.0.2.13")}, Object: "Node n3",
+		What: "node address",
+	}
 	if got := addresspool.Touching(p, []addresspool.Reserved{node}); len(got) != 1 || got[0].Object != "Node n3" {
 		t.Errorf("%+v", got)
 	}

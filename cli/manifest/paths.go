@@ -39,9 +39,7 @@ func (r *Reader) path(ctx context.Context, root string) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			r.Problem(&Error{Origin{Source: path}, err})
-			return nil
-		}
-		if !entry.IsDir() && isManifest(path) && isFile(path) {
+		} else if !entry.IsDir() && isManifest(path) && isFile(path) {
 			r.file(path)
 		}
 		return ctx.Err()

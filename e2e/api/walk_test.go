@@ -293,7 +293,7 @@ func (r *ring) whole(t *testing.T) {
 	w.nothingLost()
 }
 
-// owned insists that what was made is made under our field manager, labelled, pinned, and owned by no object.
+// owned insists that what was made is made under our field manager, labeled, pinned, and owned by no object.
 func (w *walk) owned() {
 	w.t.Helper()
 	var all gatewayv1.GatewayList

@@ -1,4 +1,4 @@
-// Package apitest holds the embedded world's API server to the behaviour of a real one: the same suite runs against both.
+// Package apitest holds the embedded world's API server to the behavior of a real one: the same suite runs against both.
 // Every assertion is something that the walk relies on, and that was measured on kube-apiserver 1.36.
 package apitest
 
@@ -80,7 +80,7 @@ func (b *bed) create(obj client.Object) {
 
 func (b *bed) remove(obj client.Object) {
 	// A test's context is over when its cleanups run.
-	if err := b.c.Delete(context.WithoutCancel(b.T.Context()), obj); err != nil {
+	if err := b.c.Delete(context.WithoutCancel(b.Context()), obj); err != nil {
 		b.Errorf("cleaning up: %v", err)
 	}
 }
