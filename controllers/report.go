@@ -219,7 +219,7 @@ func (r *EntryPoints) summary(ep *v1alpha1.EntryPoint, f migration.Facts, d migr
 	if actErr != nil {
 		reason, message = reasonOf(actErr), actErr.Error()
 	}
-	arrived := d.Ended || d.At.Reason == migration.ReasonGoalReached
+	arrived := d.Ended || d.At.Reason == migration.ReasonGoalReached || d.At.Reason == migration.ReasonNothingToUndo
 	if d.Ended && reason == "" {
 		reason = string(d.At.Gate)
 	}

@@ -50,6 +50,7 @@ func TestSummaryIsKstatusConformant(t *testing.T) {
 		"a walk that waits reconciles":              {goal: v1alpha1.GoalStage, d: row(migration.Waiting, "Soaking"), reconciling: true, reason: "Soaking"},
 		"a walk that a human must move stalls":      {goal: v1alpha1.GoalStage, d: row(migration.Held, migration.ReasonNotApproved), stalled: true, reason: migration.ReasonNotApproved},
 		"a walk at its goal is ready":               {goal: v1alpha1.GoalStage, d: row(migration.Held, migration.ReasonGoalReached), ready: true, reason: migration.ReasonGoalReached},
+		"a walk with nothing to undo is ready":      {goal: v1alpha1.GoalStage, d: row(migration.Met, migration.ReasonNothingToUndo), ready: true, reason: migration.ReasonNothingToUndo},
 		"a walk that ended is ready":                {goal: v1alpha1.GoalForget, d: migration.Decision{Ended: true, At: migration.Row{Gate: migration.GateForgotten, Verdict: migration.Met}}, ready: true, reason: "Forgotten"},
 		"a report with nothing in the way is ready": {goal: v1alpha1.GoalReport, d: row(migration.Held, migration.ReasonReportOnly), ready: true, reason: migration.ReasonReportOnly},
 		"an action that failed tells why": {

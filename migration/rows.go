@@ -67,6 +67,10 @@ func (w *walk) ownRow(g *gate, back, beyond bool) Row {
 		face = g.undone
 	}
 	o := face(w).at(g.Name)
+	if beyond && !back && !w.journal.any && g.Name != GateGuarded {
+		// Nothing is recorded: what holds by itself, for want of objects or names, has not been walked.
+		return Row{Gate: g.Name, Verdict: Later, Reason: ReasonNotReached}
+	}
 	if beyond && (!o.passes() || g.inTurn && !back && o.verdict != Moot && o.verdict != NotApplicable) {
 		return Row{Gate: g.Name, Verdict: Later, Reason: ReasonNotReached}
 	}
