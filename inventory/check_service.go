@@ -48,7 +48,8 @@ func checkPorts(c *collector, m *member) {
 					"Serve it from a Pod in the host network, and take the port out of the Service.")
 				continue
 			}
-			c.add(ReasonUDP, inform, field, "UDP has no connections: drained means no packets at all.", "Nothing to do.")
+			c.add(ReasonUDP, inform, field, "UDP has no connections: drained means no packets at all, and no probe gets a reply that every server gives.",
+				"Where all ports are UDP, prove the new path yourself and sign a waiver of the gate Proven.")
 		case PortSCTP:
 			c.add(ReasonSCTP, inform, field, "SCTP is served by no Gateway route.", "Nothing to do; a load balancer serves it.")
 		case PortHTTP, PortTLS, PortTCP:

@@ -98,7 +98,7 @@ func serviceReasons() []ReasonDoc {
 			"none, a human decides.",
 			"Remove the field, move the names to the load balancer, or see why it has no address.", ask, cleanUp),
 		doc(ReasonDataPlane, "The Pods are themselves an Ingress or Gateway data plane.", "Nothing to do.", inform),
-		doc(ReasonUDP, "A port is UDP: drained means no packets at all.", "Nothing to do.", inform),
+		doc(ReasonUDP, "A port is UDP: drained means no packets at all, and no probe gets a reply.", "Where all ports are UDP, sign a waiver of the gate Proven.", inform),
 		doc(ReasonSCTP, "A port is SCTP, which no Gateway route serves.", "Nothing to do.", inform),
 		doc(ReasonBroadcastPort, "A port is DHCP, whose clients send broadcasts.", "Serve it from the host network.", block),
 		doc(ReasonTooManyPorts, "A Gateway would need more than 64 listeners.", "Ask for strategy LoadBalancer, or split the Service.", block),

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -59,7 +60,7 @@ func (w *walk) quiet(u *Use, cut bool) outcome {
 
 func (w *walk) quietNow(u *Use, cut bool) outcome {
 	if !u.QuietSince.Known || !u.Established.Known {
-		return unknown(ReasonUseUnknown, "who uses the path is unknown: "+u.QuietSince.Why+u.Established.Why)
+		return unknown(ReasonUseUnknown, "who uses the path is unknown: "+cmp.Or(u.QuietSince.Why, u.Established.Why))
 	}
 	if end := u.QuietSince.Value.Add(seconds(w.settings.DrainWindow)); w.Now.Before(end) {
 		return until(end, ReasonInUse, "a connection began within the window")
