@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# engine.sh start|stop. start prints the DOCKER_HOST of an engine that answers: the one in use, or, where none answers and
+# the user is root, one of our own with its images under the cache. stop ends our own engine and no other.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+PATH=$PATH:/usr/sbin:/sbin
+cache=${OFFRAMP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/offramp}
+run=/run/offramp-engine
+ours=unix://$run/docker.sock
+
+say() { printf 'engine: %s\n' "$*" >&2; }
+answers() { DOCKER_HOST=$1 docker version >/dev/null 2>&1; }
+
+# Capability 24 is CAP_SYS_RESOURCE. Where the bounding set lacks it, runc has to be spared from asking for it.
+lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24) & 1 == 0)); }
+
+start() {
+  if command -v docker >/dev/null; then
+    if docker version >/dev/null 2>&1; then
+      echo "${DOCKER_HOST:-unix:///var/run/docker.sock}"
+      return
+    fi
+    if answers "$ours"; then
+      echo "$ours"
+      return
+    fi
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    say "no Docker engine answers (docker version). Start one that you may use, or run this as root to have one started from Debian's docker.io."
+    exit 1
+  fi
+  hack/need.sh docker docker.io
+  hack/need.sh dockerd docker.io
+  hack/need.sh iptables iptables
+  mkdir -p "$run" "$cache/engine" bin
+  local flags=(--host "$ours" --data-root "$cache/engine" --exec-root "$run/exec" --pidfile "$run/docker.pid" --bridge none)
+  if lacks_resource; then
+    CGO_ENABLED=0 go build -trimpath -o "$run/runcwrap" ./hack/kind/runcwrap
+    flags+=(--add-runtime "runcwrap=$run/runcwrap" --default-runtime runcwrap)
+  fi
+  say "starting a Docker engine at $ours (log: $run/docker.log)"
+  setsid dockerd "${flags[@]}" >"$run/docker.log" 2>&1 </dev/null &
+  for _ in $(seq 120); do
+    answers "$ours" && { echo "$ours"; return; }
+    sleep 0.5
+  done
+  say "the engine does not answer after a minute:"
+  tail -20 "$run/docker.log" >&2
+  exit 1
+}
+
+stop() {
+  [ -s "$run/docker.pid" ] || return 0
+  local pid
+  pid=$(cat "$run/docker.pid")
+  # Only the process that we started under this data root: a recycled number is somebody else's.
+  grep -qz -- "$cache/engine" "/proc/$pid/cmdline" 2>/dev/null || return 0
+  say "stopping our Docker engine ($pid)"
+  kill "$pid"
+  for _ in $(seq 60); do
+    [ -d "/proc/$pid" ] || return 0
+    sleep 0.5
+  done
+  say "the engine ($pid) did not stop in 30 s"
+  exit 1
+}
+
+case ${1:-} in
+  start) start ;;
+  stop) stop ;;
+  *) echo "usage: engine.sh start|stop" >&2; exit 1 ;;
+esac
