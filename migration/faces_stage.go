@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -113,7 +114,7 @@ func (w *walk) good(show bool) outcome {
 	case h.Known && h.Value && w.New.Rounds >= int(w.settings.Rounds):
 		return outcome{}
 	case h.Known && !h.Value:
-		return waiting(ReasonNotProven, "the new path fails: "+w.New.Detail)
+		return waiting(cmp.Or(w.New.Reason, ReasonNotProven), "the new path fails: "+w.New.Detail)
 	case w.waives(GateProven) && show:
 		return w.waived(GateProven)
 	case w.waives(GateProven):

@@ -142,6 +142,8 @@ type Path struct {
 	Samples, Failures int
 	// Rounds that were good in a row.
 	Rounds int
+	// Reason is a code of what is wrong with what serves the path (package gateway's Health); empty where probes fail.
+	Reason string
 	// Detail for humans.
 	Detail string
 }

@@ -141,6 +141,10 @@ func TestForwardStagesWhatIsAllowed(t *testing.T) {
 			scene("R", -1, waive(GateProven), func(f *Facts) { f.New = Path{Healthy: See(false)} }),
 			GateProven, Waiting, ReasonNotProven, "",
 		},
+		"what the implementation did wrong has a code of its own": {
+			scene("R", -1, func(f *Facts) { f.New = Path{Healthy: See(false), Reason: ReasonWritesExternalIPs} }),
+			GateProven, Waiting, ReasonWritesExternalIPs, "",
+		},
 		"the goal Stage ends before names": {
 			scene("R", -1, goal(v1alpha1.GoalStage)),
 			GateTTLLowered, Held, ReasonGoalReached, "",

@@ -1,5 +1,7 @@
 package migration
 
+import "offramp.dev/gateway"
+
 // Reason codes of rows. They are a contract (docs/conditions.md): a code keeps its meaning, new ones may come. Findings
 // of the inventory that block appear with their own code.
 const (
@@ -68,6 +70,11 @@ const (
 	ReasonDenyEnabled   = "BuiltInDenyEnabled"
 	ReasonServiceGone   = "ServiceGone"
 	ReasonFieldReturned = "FieldReturned"
+	// What serves the new path is wrong, as package gateway reads it.
+	ReasonAddressMismatch   = gateway.HealthAddressMismatch
+	ReasonNotAccepted       = gateway.HealthNotAccepted
+	ReasonForeignClass      = gateway.HealthForeignClass
+	ReasonWritesExternalIPs = gateway.HealthWritesExternalIPs
 )
 
 // ReasonDoc explains one reason code.
@@ -130,6 +137,10 @@ func waitingReasons() []ReasonDoc {
 	return []ReasonDoc{
 		{ReasonNotDenied, Waiting, "The API server still lets others use a claimed address: install or enforce the guard."},
 		{ReasonNotProven, Waiting, "The new path is not good yet: see the probes in the message."},
+		{ReasonAddressMismatch, Waiting, "What serves the new path is not on the pinned address: see the object in the message."},
+		{ReasonNotAccepted, Waiting, "The implementation refused a target object: its own words are in the message."},
+		{ReasonForeignClass, Waiting, "The generated Service has a loadBalancerClass that MetalLB ignores: configure the implementation."},
+		{ReasonWritesExternalIPs, Waiting, "The implementation wrote externalIPs itself: take spec.addresses off the Gateway, or choose another class."},
 		{ReasonTTLRunning, Waiting, "Caches may still hold the previous answer."},
 		{ReasonServersLag, Waiting, "Not every name server answers the change yet."},
 		{ReasonSoaking, Waiting, "The soak time runs."},

@@ -23,7 +23,7 @@ func (l *Looker) paths(ctx context.Context, r client.Reader, w *World, plan *mig
 		f.New.Healthy, f.Old.Healthy = migration.Unseen[bool]("nothing is recorded"), migration.Unseen[bool]("nothing is recorded")
 		return nil
 	}
-	programmed, err := l.programmed(ctx, r, w, plan, f)
+	programmed, reason, err := l.programmed(ctx, r, w, plan, f)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (l *Looker) paths(ctx context.Context, r client.Reader, w *World, plan *mig
 		f.New = h.newPath.path()
 	default:
 		h.newPath = tally{since: since}
-		f.New = migration.Path{Healthy: programmed, Detail: programmed.Why}
+		f.New = migration.Path{Healthy: programmed, Reason: reason, Detail: programmed.Why}
 	}
 	if err := l.vantages(ctx, plan, f); err != nil {
 		return err
@@ -66,26 +66,30 @@ func (l *Looker) oldRound(ctx context.Context, h *rounds, plan *migration.Plan, 
 	f.Old = h.oldPath.path()
 }
 
-// programmed is what the target objects say of themselves.
+// programmed is what the target objects say of themselves, with a code where they are known to be wrong.
 func (l *Looker) programmed(
 	ctx context.Context, r client.Reader, w *World, plan *migration.Plan, f *migration.Facts,
-) (migration.Seen[bool], error) {
+) (seen migration.Seen[bool], reason string, err error) {
 	if plan.Strategy == v1alpha1.StrategyAdopt {
-		return migration.Seen[bool]{Value: f.Target.Exact, Known: true, Why: f.Target.Difference}, nil
+		return migration.Seen[bool]{Value: f.Target.Exact, Known: true, Why: f.Target.Difference}, "", nil
 	}
 	if !f.Target.Any {
-		return migration.Seen[bool]{Known: true, Why: first(f.Target.Difference, "the target objects do not exist")}, nil
+		return migration.Seen[bool]{Known: true, Why: first(f.Target.Difference, "the target objects do not exist")}, "", nil
 	}
 	want, err := plan.Targets()
 	if err != nil {
-		return migration.Seen[bool]{}, fmt.Errorf("plan of EntryPoint %s: %w", plan.EntryPoint, err)
+		return seen, "", fmt.Errorf("plan of EntryPoint %s: %w", plan.EntryPoint, err)
 	}
 	live, err := l.live(ctx, r, w, want)
 	if err != nil {
-		return migration.Seen[bool]{}, err
+		return seen, "", err
 	}
 	health := gateway.Read(want, live, plan.NewAddresses)
-	return migration.Seen[bool]{Value: health.Programmed, Known: health.Known, Why: health.Reason + ": " + health.Message}, nil
+	seen = migration.Seen[bool]{Value: health.Programmed, Known: health.Known, Why: health.Reason + ": " + health.Message}
+	if health.Known && !health.Programmed && health.Reason != gateway.HealthPending {
+		reason = health.Reason
+	}
+	return seen, reason, nil
 }
 
 // round probes once if the interval has passed since the last time.
