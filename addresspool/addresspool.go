@@ -2,7 +2,7 @@
 // package metallb below it turns MetalLB's objects into pools and back.
 //
 // It promises that one address has one spelling (Canonical) and one claim name (ClaimName), that Admit never overlooks a
-// row or a use of the same address, and that Pick gives the same answer to the same question. It refuses to guess: a pool
+// row or a use of the same address, that a shared row never holds two entry points whose uses meet, and that Pick gives the same answer to the same question. It refuses to guess: a pool
 // that cannot be read, or that nobody announces, is not picked from.
 package addresspool
 
@@ -39,12 +39,22 @@ type Holder struct {
 	Ports           []string
 }
 
-// Claim is one row of the ledger.
+// Claim is what one entry point holds of an address: a row of the ledger, or its share of one.
 type Claim struct {
 	Address    netip.Addr
 	Role       Role
 	EntryPoint string
 	Holders    []Holder
+	// Listeners are what it uses of an address that several entry points may share; none: it holds the address alone. They
+	// are no part of a stored plan, which says the same by its objects.
+	Listeners []Listener `json:"-"`
+}
+
+// Listener is one port of a shared address ("TCP/443") and how it is served there (HTTP, TLS or TCP). Hostnames are in
+// lower case, without a final dot, sorted; none means the whole port, which is then one entry point's alone.
+type Listener struct {
+	Port, Protocol string
+	Hostnames      []string
 }
 
 // Use is somebody's present use of an address, claimed or not: a Service's externalIPs or ingress, a Gateway, a Node.

@@ -9,7 +9,8 @@ import (
 
 // Admit lists what stands in the way of claim, sorted: other entry points' rows, and other objects' uses on the same ports.
 //
-// A row of another entry point conflicts on every port, because the row is the lock. A use conflicts where the ports
+// A row of another entry point conflicts on every port, because the row is the lock; where both share the address, only
+// where their listeners meet. A use conflicts where the ports
 // meet; a use or a claim without ports meets every port. The claim's own holders never conflict, nor does a Node with an
 // old or adopted address: it is the node's, that is why it is being moved or kept.
 func Admit(ledger []Claim, uses []Use, claim Claim) []Conflict {
@@ -17,8 +18,9 @@ func Admit(ledger []Claim, uses []Use, claim Claim) []Conflict {
 	address := claim.Address.Unmap()
 	for _, row := range ledger {
 		if row.Address.Unmap() == address && row.EntryPoint != claim.EntryPoint {
-			out = append(out, Conflict{address, "AddressClaim " + ClaimName(address), fmt.Sprintf(
-				"%s is claimed by entry point %s; release that claim first, or take another address", address, row.EntryPoint)})
+			for _, message := range against(row, claim) {
+				out = append(out, Conflict{address, "AddressClaim " + ClaimName(address), message})
+			}
 		}
 	}
 	want := holderPorts(claim.Holders)

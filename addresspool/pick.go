@@ -33,7 +33,7 @@ func (r Range) valid() bool {
 	return r.First.IsValid() && r.Last.IsValid() && r.First.Is4() == r.Last.Is4()
 }
 
-// Pick finds the address of the wanted family for entryPoint: the new one it already claims, else the first free one in
+// Pick finds the address of the wanted family for entryPoint: the new one it already claims for itself, else the first free one in
 // the named pools, in order. The error names the pools and says why none fits.
 //
 // Free means: in no row of the ledger and in nobody's use, on any port, because a new address is never shared with
@@ -79,7 +79,7 @@ func claimed(ledger []Claim, entryPoint string, is6 bool) (netip.Addr, bool) {
 	var found netip.Addr
 	for _, row := range ledger {
 		a := row.Address.Unmap()
-		if row.EntryPoint != entryPoint || row.Role != New || a.Is6() != is6 {
+		if row.EntryPoint != entryPoint || row.Role != New || row.Shared() || a.Is6() != is6 {
 			continue
 		}
 		if !found.IsValid() || a.Less(found) {

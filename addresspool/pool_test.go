@@ -13,7 +13,7 @@ func span(first, last string) Range { return Range{ip(first), ip(last)} }
 
 func TestAdmit(t *testing.T) {
 	t.Parallel()
-	mine := Claim{ip("192.0.2.50"), New, "a-web-1", []Holder{{"a", "web", []string{"TCP/80"}}}}
+	mine := Claim{ip("192.0.2.50"), New, "a-web-1", []Holder{{"a", "web", []string{"TCP/80"}}}, nil}
 	as := func(r Role) Claim { c := mine; c.Role = r; return c }
 	row := func(a, ep string) []Claim { return []Claim{{Address: ip(a), Role: Old, EntryPoint: ep}} }
 	use := func(object string, ports ...string) []Use { return []Use{{ip("192.0.2.50"), object, ports}} }

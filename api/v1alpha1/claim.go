@@ -17,6 +17,9 @@ const (
 )
 
 // AddressClaimSpec is one row of the ledger. Creating the object is the lock on the address.
+// +kubebuilder:validation:XValidation:rule="self.entryPoint == oldSelf.entryPoint || (has(self.shares) && has(oldSelf.shares) && oldSelf.shares.exists(s, s.entryPoint == self.entryPoint))",message="entryPoint is immutable: an address changes hands only when its claim is gone and another is created, or, where it is shared, when it passes to one that shared it before"
+// +kubebuilder:validation:XValidation:rule="!has(self.shares) || self.shares.exists(s, s.entryPoint == self.entryPoint)",message="shares must hold the entryPoint too: it is the first of those that share the address"
+// +kubebuilder:validation:XValidation:rule="!has(self.shares) || self.role == 'New'",message="shares go with role New: an old or adopted address is held by one entry point alone"
 type AddressClaimSpec struct {
 	// address in canonical form: IPv4 dotted, IPv6 as RFC 5952 writes it. It never changes.
 	// +required
@@ -29,13 +32,13 @@ type AddressClaimSpec struct {
 	// role of the address in the walk.
 	// +required
 	Role ClaimRole `json:"role"`
-	// entryPoint that holds it. It never changes: an address changes hands only by a new claim.
+	// entryPoint that holds it. It never changes: an address changes hands only by a new claim. Where the address is
+	// shared, it is one of those that share it, and passes to the next when it lets go.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="entryPoint is immutable: an address changes hands only when its claim is gone and another is created"
 	EntryPoint string `json:"entryPoint"`
-	// holders are the Services that may carry it, with the ports they use.
+	// holders are the Services that may carry it, with the ports they use. Where the address is shared, those of all shares.
 	// +required
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=100
@@ -43,6 +46,14 @@ type AddressClaimSpec struct {
 	// +listMapKey=namespace
 	// +listMapKey=name
 	Holders []ClaimHolder `json:"holders"`
+	// shares are the entry points that hold the address together, in the order in which they came: the address of a static
+	// Service serves them all. Absent: entryPoint holds the address alone.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=map
+	// +listMapKey=entryPoint
+	Shares []ClaimShare `json:"shares,omitempty"`
 	// reason is one sentence.
 	// +optional
 	// +kubebuilder:validation:MinLength=0
@@ -72,6 +83,68 @@ type ClaimHolder struct {
 	Ports []string `json:"ports"`
 }
 
+// ClaimShare is what one entry point holds of an address that several share.
+type ClaimShare struct {
+	// entryPoint that holds the share.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	EntryPoint string `json:"entryPoint"`
+	// holders are the Services that carry the address for it.
+	// +required
+	// +kubebuilder:validation:MinItems=0
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=name
+	Holders []ClaimHolder `json:"holders"`
+	// listeners are what it uses of the address. No two shares may meet: a port without hostnames is one entry point's
+	// alone, a hostname on a port too.
+	// +required
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=port
+	// +listMapKey=protocol
+	Listeners []ClaimListener `json:"listeners"`
+}
+
+// ListenerProtocol is how a port is served.
+// +kubebuilder:validation:Enum=HTTP;TLS;TCP
+type ListenerProtocol string
+
+// The protocols of listeners, in the words of the Gateway API.
+const (
+	// ListenerHTTP tells hostnames apart by the Host header.
+	ListenerHTTP ListenerProtocol = "HTTP"
+	// ListenerTLS tells hostnames apart by SNI and passes TLS through.
+	ListenerTLS ListenerProtocol = "TLS"
+	// ListenerTCP tells nothing apart: the port is one entry point's alone.
+	ListenerTCP ListenerProtocol = "TCP"
+)
+
+// ClaimListener is one port of a share, with the hostnames served on it.
+type ClaimListener struct {
+	// port in the form TCP/80.
+	// +required
+	// +kubebuilder:validation:MinLength=5
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Pattern=`^(TCP|UDP|SCTP)/[1-9][0-9]{0,4}$`
+	Port string `json:"port"`
+	// protocol spoken on the port. Two entry points share a port only where it is the same.
+	// +required
+	Protocol ListenerProtocol `json:"protocol"`
+	// hostnames served on the port; a leading *. stands for every name below. None: the whole port.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +listType=set
+	Hostnames []string `json:"hostnames,omitempty"`
+}
+
 // AddressClaimStatus says whether the address is safe.
 type AddressClaimStatus struct {
 	// conditions: Ready, AddressAtRisk.
@@ -90,6 +163,7 @@ type AddressClaimStatus struct {
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.address`
 // +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`
 // +kubebuilder:printcolumn:name="EntryPoint",type=string,JSONPath=`.spec.entryPoint`
+// +kubebuilder:printcolumn:name="Also",type=string,JSONPath=`.spec.shares[1].entryPoint`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Why",type=string,JSONPath=`.spec.reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -75,14 +75,36 @@ var ruleCases = map[string]ruleCase{
 		kind: "AddressClaim", create: true, after: claimOf("255.255.255.255", "255.255.255.255"),
 		want: "can be routed",
 	},
-	"an IPv4 claim has the address as its name":      {kind: "AddressClaim", create: true, after: claimOf("203.0.113.10", "203.0.113.10")},
-	"a trailing double colon is padded":              {kind: "AddressClaim", create: true, after: claimOf("2001-db8--0", "2001:db8::")},
-	"a leading double colon is padded":               {kind: "AddressClaim", create: true, after: claimOf("0--5-0-1", "::5:0:1")},
-	"a claim with another name is refused":           {kind: "AddressClaim", create: true, after: claimOf("lb-1", "203.0.113.10"), want: "metadata.name must be the address"},
-	"a claim in expanded spelling is refused":        {kind: "AddressClaim", create: true, after: claimOf("2001-db8-0-0-0-0-0-1", "2001:db8::1"), want: "metadata.name must be the address"},
-	"the address of a claim never changes":           {kind: "AddressClaim", after: set("2001:db8::51", "spec", "address"), want: "address is immutable"},
-	"the entry point of a claim never changes":       {kind: "AddressClaim", after: set("other", "spec", "entryPoint"), want: "entryPoint is immutable"},
-	"the holders of a claim may change":              {kind: "AddressClaim", after: set([]any{}, "spec", "holders")},
+	"an IPv4 claim has the address as its name":            {kind: "AddressClaim", create: true, after: claimOf("203.0.113.10", "203.0.113.10")},
+	"a trailing double colon is padded":                    {kind: "AddressClaim", create: true, after: claimOf("2001-db8--0", "2001:db8::")},
+	"a leading double colon is padded":                     {kind: "AddressClaim", create: true, after: claimOf("0--5-0-1", "::5:0:1")},
+	"a claim with another name is refused":                 {kind: "AddressClaim", create: true, after: claimOf("lb-1", "203.0.113.10"), want: "metadata.name must be the address"},
+	"a claim in expanded spelling is refused":              {kind: "AddressClaim", create: true, after: claimOf("2001-db8-0-0-0-0-0-1", "2001:db8::1"), want: "metadata.name must be the address"},
+	"the address of a claim never changes":                 {kind: "AddressClaim", after: set("2001:db8::51", "spec", "address"), want: "address is immutable"},
+	"the entry point of a claim never changes":             {kind: "AddressClaim", after: set("other", "spec", "entryPoint"), want: "entryPoint is immutable"},
+	"the holders of a claim may change":                    {kind: "AddressClaim", after: set([]any{}, "spec", "holders")},
+	"a claim may be shared":                                {kind: "AddressClaim", create: true, after: sharedBy("shop-web-5f1c9a2e", "shop-api-00000001")},
+	"a claim that is held alone may be shared from now on": {kind: "AddressClaim", after: sharedBy("shop-web-5f1c9a2e", "shop-api-00000001")},
+	"the first of those who share must be one of them": {
+		kind: "AddressClaim", create: true, after: sharedBy("shop-api-00000001"), want: "shares must hold the entryPoint too",
+	},
+	"a shared claim passes to one that shared it": {
+		kind: "AddressClaim", before: sharedBy("shop-web-5f1c9a2e", "shop-api-00000001"),
+		after: both(sharedBy("shop-api-00000001"), set("shop-api-00000001", "spec", "entryPoint")),
+	},
+	"a shared claim passes to nobody else": {
+		kind: "AddressClaim", before: sharedBy("shop-web-5f1c9a2e", "shop-api-00000001"),
+		after: both(sharedBy("evil"), set("evil", "spec", "entryPoint")), want: "passes to one that shared it before",
+	},
+	"an old address is not shared": {
+		kind: "AddressClaim", create: true, after: both(sharedBy("shop-web-5f1c9a2e"), set("Old", "spec", "role")), want: "shares go with role New",
+	},
+	"an entry point has one share":                   {kind: "AddressClaim", create: true, after: sharedBy("shop-web-5f1c9a2e", "shop-web-5f1c9a2e"), want: "Duplicate value"},
+	"a share serves something":                       {kind: "AddressClaim", create: true, after: shared([]any{}, "shop-web-5f1c9a2e"), want: "listeners"},
+	"a hostname is written lower case":               {kind: "AddressClaim", create: true, after: shared(serving("TCP/80", "HTTP", "Shop.example.com"), "shop-web-5f1c9a2e"), want: "hostnames"},
+	"a listener speaks what is known":                {kind: "AddressClaim", create: true, after: shared(serving("TCP/80", "QUIC", "shop.example.com"), "shop-web-5f1c9a2e"), want: "Unsupported value"},
+	"a wildcard is a hostname":                       {kind: "AddressClaim", create: true, after: shared(serving("TCP/443", "TLS", "*.shop.example.com"), "shop-web-5f1c9a2e")},
+	"a listener names its port in full":              {kind: "AddressClaim", create: true, after: shared(serving("80", "HTTP", "shop.example.com"), "shop-web-5f1c9a2e"), want: "port"},
 	"mode RRset needs a key":                         {kind: "DNSZone", create: true, after: unset("spec", "keySecret"), want: "mode RRset needs keySecret"},
 	"an empty key is no key":                         {kind: "DNSZone", create: true, after: set("", "spec", "keySecret"), want: "mode RRset needs keySecret"},
 	"mode Manual needs no key":                       {kind: "DNSZone", create: true, after: both(unset("spec", "keySecret"), set("Manual", "spec", "mode"))},
@@ -147,6 +169,24 @@ var ruleCases = map[string]ruleCase{
 
 func claimOf(name, address string) edit {
 	return both(set(name, "metadata", "name"), set(address, "spec", "address"))
+}
+
+func sharedBy(entryPoints ...string) edit {
+	return shared(serving("TCP/80", "HTTP", "shop.example.com"), entryPoints...)
+}
+
+// shared makes entry points share the claim, each with the same listeners.
+func shared(listeners []any, entryPoints ...string) edit {
+	list := []any{}
+	for _, name := range entryPoints {
+		holder := map[string]any{"namespace": "edge", "name": "gateway", "ports": []any{"TCP/80"}}
+		list = append(list, map[string]any{"entryPoint": name, "holders": []any{holder}, "listeners": listeners})
+	}
+	return set(list, "spec", "shares")
+}
+
+func serving(port, protocol, hostname string) []any {
+	return []any{map[string]any{"port": port, "protocol": protocol, "hostnames": []any{hostname}}}
 }
 
 func domains(suffix string) edit {
