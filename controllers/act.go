@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/dnsctl"
 	"offramp.dev/gateway"
@@ -116,56 +114,6 @@ func (r *EntryPoints) readBack(ctx context.Context, want *v1alpha1.MigrationReco
 	}
 	_, err := observe.DecodeRecord(&got)
 	return err
-}
-
-// claim creates the first missing row of the ledger: creating it is the lock on the address.
-func (r *EntryPoints) claim(ctx context.Context, w *observe.World, f migration.Facts) error {
-	plan, err := planOf(f)
-	if err != nil {
-		return err
-	}
-	for _, c := range plan.Claims {
-		name := addresspool.ClaimName(c.Address)
-		if slices.ContainsFunc(w.Claims, func(x v1alpha1.AddressClaim) bool { return x.Name == name }) {
-			continue
-		}
-		return r.Client.Create(ctx, claimObject(w.EntryPoint.Name, c), owner)
-	}
-	return nil
-}
-
-func claimObject(entryPoint string, c addresspool.Claim) *v1alpha1.AddressClaim {
-	out := &v1alpha1.AddressClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: addresspool.ClaimName(c.Address), Finalizers: []string{v1alpha1.Finalizer},
-			Labels: map[string]string{v1alpha1.LabelEntryPoint: gateway.Label(entryPoint)},
-		},
-		Spec: v1alpha1.AddressClaimSpec{
-			Address: c.Address.String(), Role: v1alpha1.ClaimRole(c.Role), EntryPoint: entryPoint,
-			Reason: "plan of EntryPoint " + entryPoint, Holders: []v1alpha1.ClaimHolder{},
-		},
-	}
-	for _, h := range c.Holders {
-		out.Spec.Holders = append(out.Spec.Holders, v1alpha1.ClaimHolder{Namespace: h.Namespace, Name: h.Name, Ports: append([]string{}, h.Ports...)})
-	}
-	return out
-}
-
-// unclaim deletes our first row of the ledger.
-func (r *EntryPoints) unclaim(ctx context.Context, w *observe.World) error {
-	for i := range w.Claims {
-		c := w.Claims[i].DeepCopy()
-		if c.Spec.EntryPoint != w.EntryPoint.Name {
-			continue
-		}
-		if controllerutil.RemoveFinalizer(c, v1alpha1.Finalizer) {
-			if err := r.Client.Update(ctx, c, owner); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-		}
-		return client.IgnoreNotFound(r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}))
-	}
-	return nil
 }
 
 // apply creates or repairs the first target object that is not as in the plan.

@@ -39,14 +39,16 @@ func (r *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, r.syncGuard(ctx)
 }
 
-// letGo takes our finalizer off a deleted claim whose EntryPoint has no walk under way.
+// letGo takes our finalizer off a deleted claim of which no EntryPoint that holds it has a walk under way.
 func (r *Claims) letGo(ctx context.Context, claim *v1alpha1.AddressClaim) (bool, error) {
-	rec, err := (&Services{r.Ports}).youngest(ctx, claim.Spec.EntryPoint)
-	if err != nil {
-		return false, err
-	}
-	if rec != nil && !observe.Ended(rec) {
-		return false, nil
+	for _, name := range addresspool.EntryPoints(&claim.Spec) {
+		rec, err := (&Services{r.Ports}).youngest(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if rec != nil && !observe.Ended(rec) {
+			return false, nil
+		}
 	}
 	if controllerutil.RemoveFinalizer(claim, v1alpha1.Finalizer) {
 		return true, client.IgnoreNotFound(r.Client.Update(ctx, claim, owner))

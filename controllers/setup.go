@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/gateway"
 )
@@ -72,8 +73,11 @@ func concerns(ep *v1alpha1.EntryPoint, o client.Object) bool {
 	if o.GetLabels()[v1alpha1.LabelEntryPoint] == gateway.Label(ep.Name) {
 		return true
 	}
-	if _, ok := o.(*v1alpha1.MigrationPolicy); ok {
+	switch o := o.(type) {
+	case *v1alpha1.MigrationPolicy:
 		return ep.Spec.Policy == o.GetName()
+	case *v1alpha1.AddressClaim:
+		return addresspool.HeldBy(&o.Spec, ep.Name)
 	}
 	for _, m := range ep.Spec.Members {
 		if o.GetNamespace() == m.Namespace && o.GetName() == m.Name {

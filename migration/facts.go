@@ -157,6 +157,9 @@ type Use struct {
 	// Survives: established connections outlive the removal of this path (proxy mode and attraction). ProxyGoes: the path
 	// runs through a proxy that is removed with it.
 	Survives, ProxyGoes bool
+	// Shared says who else is served on the same address and port ("EntryPoint b on TCP/80 of 192.0.2.9"), or "": of two
+	// behind one static Service nobody can tell by address and port whose a connection is.
+	Shared string
 }
 
 // Attempt is the attempt that counts: at least 1, and never below what the record has seen, so that a lost and

@@ -208,6 +208,18 @@ func TestBackWalksUp(t *testing.T) {
 			scene(done+" B I0 S0 I-1 S-1", -1, goBack, func(f *Facts) { f.NewUse.QuietSince = See(f.Now) }),
 			GateProven, Waiting, ReasonInUse, "",
 		},
+		"on a port that others share nobody can tell whose connections are left": {
+			scene(done+" B I0 S0 I-1 S-1", -1, goBack, shared, func(f *Facts) { f.NewUse.QuietSince = See(f.Now) }),
+			GateProven, Unknown, ReasonUseShared, "",
+		},
+		"a human may know it": {
+			scene(done+" B I0 S0 I-1 S-1", -1, goBack, shared, waive(GateDrained), func(f *Facts) { f.NewUse.QuietSince = See(f.Now) }),
+			GateStaged, Unmet, ReasonRemoving, "remove the target",
+		},
+		"a port that is quiet is quiet for all who share it": {
+			scene(done+" B I0 S0 I-1 S-1", -1, goBack, shared),
+			GateStaged, Unmet, ReasonRemoving, "remove the target",
+		},
 		"survivors are excused": {
 			scene(done+" B I0 S0 I-1 S-1", -1, goBack, used),
 			GateStaged, Unmet, ReasonRemoving, "remove the target",
@@ -241,5 +253,7 @@ func TestBackWalksUp(t *testing.T) {
 }
 
 func oldUnknown(f *Facts) { f.Old = Path{} }
+
+func shared(f *Facts) { f.NewUse.Shared = "EntryPoint shop-api-1 on TCP/80 of 192.0.2.9" }
 
 func noTarget(f *Facts) { f.Target = Target{} }

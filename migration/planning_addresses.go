@@ -238,10 +238,14 @@ func (p *planner) frozenAddress(family corev1.IPFamily, pools []addresspool.Pool
 	return netip.Addr{}, false
 }
 
-// conflicts are Admit's, but for what our own target uses: see ownUse.
+// conflicts are Admit's, but for what our own target uses (see ownUse), and for what other entry points only mean to take
+// of a shared address: their listeners are known once they have claimed, and the claim is the lock.
 func (p *planner) conflicts(c addresspool.Claim) []addresspool.Conflict {
 	c.EntryPoint = p.EntryPoint.Name
 	uses := p.Uses
+	if c.Shared() {
+		uses = slices.DeleteFunc(slices.Clone(uses), func(u addresspool.Use) bool { return strings.HasPrefix(u.Object, "EntryPoint ") })
+	}
 	if c.Role == addresspool.New {
 		uses = slices.DeleteFunc(slices.Clone(uses), p.ownUse)
 	}

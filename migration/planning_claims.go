@@ -15,9 +15,18 @@ import (
 	"offramp.dev/inventory"
 )
 
-// takeClaims writes the rows of the ledger: every old address for the members that carry it, every new one for what
-// will carry it.
+// takeClaims writes the rows of the ledger, and refuses those that somebody else stands in the way of.
 func (p *planner) takeClaims() {
+	p.writeClaims()
+	for _, c := range p.plan.Ledger() {
+		for _, conflict := range p.conflicts(c) {
+			p.block(inventory.ReasonAddressConflict, conflict.Object, sentence(conflict.Message), conflictFix(c))
+		}
+	}
+}
+
+// writeClaims makes a row of every old address for the members that carry it, of every new one for what will carry it.
+func (p *planner) writeClaims() {
 	role := addresspool.Old
 	if p.Strategy == v1alpha1.StrategyAdopt {
 		role = addresspool.Adopted
@@ -35,11 +44,14 @@ func (p *planner) takeClaims() {
 
 func (p *planner) takeClaim(c addresspool.Claim) {
 	c.EntryPoint = p.EntryPoint.Name
-	for _, conflict := range p.conflicts(c) {
-		p.block(inventory.ReasonAddressConflict, conflict.Object, sentence(conflict.Message),
-			"free the address, or wait until its present holder has let it go")
-	}
 	p.plan.Claims = append(p.plan.Claims, c)
+}
+
+func conflictFix(c addresspool.Claim) string {
+	if c.Shared() {
+		return "give the entry point ports and hostnames of its own, wait until the present holder has let them go, or choose spec.strategy LoadBalancer"
+	}
+	return "free the address, or wait until its present holder has let it go"
 }
 
 // carriers are the members that carry an old address.

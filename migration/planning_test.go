@@ -125,6 +125,10 @@ func TestAPlanClaimsOldAddressesForMembersAndNewOnesForTheTarget(t *testing.T) {
 	row := func(a string, role addresspool.Role, holders ...addresspool.Holder) addresspool.Claim {
 		return addresspool.Claim{Address: netip.MustParseAddr(a), Role: role, EntryPoint: "shop-web-12345678", Holders: holders}
 	}
+	shared := func(c addresspool.Claim) addresspool.Claim {
+		c.Listeners = []addresspool.Listener{{Port: "TCP/80", Protocol: "HTTP", Hostnames: []string{"shop.example.com", "www.example.com"}}}
+		return c
+	}
 	generated := addresspool.Holder{Namespace: "gateways", Name: AnyHolder, Ports: web.Ports}
 	static := addresspool.Holder{Namespace: "ingress", Name: "edge", Ports: web.Ports}
 	for name, c := range map[string]struct {
@@ -135,9 +139,9 @@ func TestAPlanClaimsOldAddressesForMembersAndNewOnesForTheTarget(t *testing.T) {
 			row("203.0.113.10", addresspool.Old, web), row("2001:db8::10", addresspool.Old, web),
 			row("192.0.2.1", addresspool.New, generated), row("2001:db8:1::1", addresspool.New, generated),
 		}},
-		"a static Service's address is held by it": {asStatic, []addresspool.Claim{
+		"a static Service's address is held by it and shared by hostname": {asStatic, []addresspool.Claim{
 			row("203.0.113.10", addresspool.Old, web), row("2001:db8::10", addresspool.Old, web),
-			row("198.51.100.7", addresspool.New, static), row("2001:db8:2::7", addresspool.New, static),
+			shared(row("198.51.100.7", addresspool.New, static)), shared(row("2001:db8:2::7", addresspool.New, static)),
 		}},
 		"a parallel Service holds the new address, members hold their own old ones": {asLoadBalancer, []addresspool.Claim{
 			row("203.0.113.10", addresspool.Old, web), row("203.0.113.25", addresspool.Old, mail), row("2001:db8::10", addresspool.Old, web),
@@ -149,10 +153,98 @@ func TestAPlanClaimsOldAddressesForMembersAndNewOnesForTheTarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := mustPlan(t, planInput(c.edit)).Claims; !reflect.DeepEqual(got, c.want) {
+			if got := mustPlan(t, planInput(c.edit)).Ledger(); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %v\nwant %v", got, c.want)
 			}
 		})
+	}
+}
+
+// sharer is another entry point's row of the static Service's IPv4 address.
+func sharer(l ...addresspool.Listener) []addresspool.Claim {
+	return []addresspool.Claim{{
+		Address: netip.MustParseAddr("198.51.100.7"), Role: addresspool.New, EntryPoint: "other-web-1",
+		Holders: []addresspool.Holder{{Namespace: "ingress", Name: "edge"}}, Listeners: l,
+	}}
+}
+
+func TestEntryPointsPlanTheSameStaticAddressWhereTheirUsesDoNotMeet(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		edit func(*PlanInput)
+		// want is what the blocking finding says; "": a plan is made.
+		want string
+	}{
+		"another one has other hostnames on the port": {func(in *PlanInput) {
+			in.Ledger = sharer(addresspool.Listener{Port: "TCP/80", Protocol: "HTTP", Hostnames: []string{"other.example.com"}})
+		}, ""},
+		"another one has one of our hostnames on the port": {func(in *PlanInput) {
+			in.Ledger = sharer(addresspool.Listener{Port: "TCP/80", Protocol: "HTTP", Hostnames: []string{"www.example.com"}})
+		}, "hostname www.example.com at port TCP/80 on shared address 198.51.100.7 belongs to entry point other-web-1"},
+		"another one has the whole port": {func(in *PlanInput) {
+			in.Ledger = sharer(addresspool.Listener{Port: "TCP/80", Protocol: "TCP"})
+		}, "port TCP/80 on shared address 198.51.100.7 belongs to entry point other-web-1"},
+		"another one has a TCP port of ours": {func(in *PlanInput) {
+			in.Services[0].Spec.Ports = append(in.Services[0].Spec.Ports, mailPort)
+			in.Ledger = sharer(addresspool.Listener{Port: "TCP/25", Protocol: "TCP"})
+		}, "port TCP/25 on shared address 198.51.100.7 belongs to entry point other-web-1"},
+		"another one holds the address alone": {func(in *PlanInput) { in.Ledger = sharer() }, "is claimed by entry point other-web-1"},
+		"another one only means to take the address": {func(in *PlanInput) {
+			in.Uses = []addresspool.Use{{Address: netip.MustParseAddr("198.51.100.7"), Object: "EntryPoint other-web-1"}}
+		}, ""},
+		"the static Service carries its address": {func(in *PlanInput) {
+			in.Uses = []addresspool.Use{{Address: netip.MustParseAddr("198.51.100.7"), Object: "Service ingress/edge", Ports: []string{"TCP/80"}}}
+		}, ""},
+		"a stranger carries the static Service's address": {func(in *PlanInput) {
+			in.Uses = []addresspool.Use{{Address: netip.MustParseAddr("198.51.100.7"), Object: "Service evil/web", Ports: []string{"TCP/80"}}}
+		}, "Service evil/web uses 198.51.100.7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := planInput(asStatic)
+			c.edit(&in)
+			plan, findings := MakePlan(in)
+			at := slices.IndexFunc(findings, func(f v1alpha1.Finding) bool { return f.Severity == v1alpha1.SeverityBlock })
+			switch {
+			case c.want == "" && plan == nil:
+				t.Errorf("no plan: %+v", findings)
+			case c.want != "" && (plan != nil || at < 0 || !strings.Contains(strings.ToLower(findings[at].Message), strings.ToLower(c.want))):
+				t.Errorf("findings %+v, want one that says %q", findings, c.want)
+			}
+		})
+	}
+}
+
+func TestAPooledAddressIsNeverShared(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*PlanInput){"gateway": nil, "balancer": asLoadBalancer, "adopt": asAdopt} {
+		for _, c := range mustPlan(t, planInput(edit)).Ledger() {
+			if c.Shared() {
+				t.Errorf("%s: %v is shared", name, c)
+			}
+		}
+	}
+}
+
+func TestAStoredPlanSharesAsTheOneThatWasMade(t *testing.T) {
+	t.Parallel()
+	plan := mustPlan(t, planInput(asStatic))
+	doc, err := EncodeDocument(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored Plan
+	if err := DecodeDocument(doc, &stored); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stored.Ledger(), plan.Ledger(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	stored.Objects = nil
+	for _, c := range stored.Ledger() {
+		if c.Shared() {
+			t.Errorf("%v is shared, though nothing says what it serves", c)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ const (
 	ReasonNamesUnknown  = "NamesUnknown"
 	ReasonPathUnknown   = "PathUnknown"
 	ReasonUseUnknown    = "UseUnknown"
+	ReasonUseShared     = "UseShared"
 	ReasonReportOnly    = "ReportOnly"
 	ReasonGoalReached   = "GoalReached"
 	ReasonPaused        = "Paused"
@@ -158,6 +159,7 @@ func unknownReasons() []ReasonDoc {
 		{ReasonNamesUnknown, Unknown, "A name server could not be asked."},
 		{ReasonPathUnknown, Unknown, "Probes are missing or inconclusive."},
 		{ReasonUseUnknown, Unknown, "A node that could receive the address does not report, or with a gap."},
+		{ReasonUseShared, Unknown, "Other entry points are served on the same address and port, so nobody can tell whose connections are left: waive Drained."},
 	}
 }
 

@@ -101,8 +101,9 @@ func foreignHolder(w *World, old []string) string {
 			return u.Object
 		}
 	}
-	for _, c := range w.Claims {
-		if c.Spec.EntryPoint != w.EntryPoint.Name && sameIn(old, c.Spec.Address) {
+	for i := range w.Claims {
+		c := &w.Claims[i]
+		if !addresspool.HeldBy(&c.Spec, w.EntryPoint.Name) && sameIn(old, c.Spec.Address) {
 			return "AddressClaim " + c.Name + " of EntryPoint " + c.Spec.EntryPoint
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/guard"
 	"offramp.dev/migration"
@@ -28,9 +29,9 @@ func (l *Looker) guarded(ctx context.Context, w *World, f migration.Facts) migra
 		return migration.Unseen[bool]("not asked before goal Stage")
 	}
 	addresses := []string{Canary}
-	for _, c := range w.Claims {
-		if c.Spec.EntryPoint == w.EntryPoint.Name {
-			addresses = append(addresses, c.Spec.Address)
+	for i := range w.Claims {
+		if s := &w.Claims[i].Spec; addresspool.HeldBy(s, w.EntryPoint.Name) {
+			addresses = append(addresses, s.Address)
 		}
 	}
 	h, set := l.of(w.EntryPoint.Name), strings.Join(addresses, " ")

@@ -217,7 +217,7 @@ func (l *Looker) planInput(
 ) migration.PlanInput {
 	in := migration.PlanInput{
 		EntryPoint: w.EntryPoint, Policy: w.Policy, Services: services, Names: names, Pools: w.pools, Frozen: fixed,
-		Strategy: w.Entry.Strategy, Why: w.Entry.Why, Ledger: ledger(w.Claims), Uses: uses(w),
+		Strategy: w.Entry.Strategy, Why: w.Entry.Why, Ledger: addresspool.Rows(w.Claims), Uses: uses(w),
 		TCPRouteVersion: l.tcpRouteVersion(),
 	}
 	if fixed != nil {
@@ -266,31 +266,15 @@ func (l *Looker) tcpRouteVersion() string {
 	return ""
 }
 
-// ledger is the ledger as the pure packages know it; rows that cannot be read are left to the CRD's rules.
-func ledger(claims []v1alpha1.AddressClaim) []addresspool.Claim {
-	var out []addresspool.Claim
-	for _, c := range claims {
-		a, err := netip.ParseAddr(c.Spec.Address)
-		if err != nil {
-			continue
-		}
-		row := addresspool.Claim{Address: a, Role: addresspool.Role(c.Spec.Role), EntryPoint: c.Spec.EntryPoint}
-		for _, h := range c.Spec.Holders {
-			row.Holders = append(row.Holders, addresspool.Holder{Namespace: h.Namespace, Name: h.Name, Ports: h.Ports})
-		}
-		out = append(out, row)
-	}
-	return out
-}
-
-// uses are the present uses of addresses by Services and Nodes that are not of this entry point.
+// uses are the present uses of addresses by Services and Nodes that are not of this entry point. A static Service is one
+// of them: it holds its address for those whose plan names it as the holder, and stands in everybody else's way.
 func uses(w *World) []addresspool.Use {
 	var out []addresspool.Use
 	label := gateway.Label(w.EntryPoint.Name)
 	for i := range w.services {
 		s := &w.services[i]
 		_, member := w.Services[s.Namespace+"/"+s.Name]
-		if member || s.Labels[v1alpha1.LabelEntryPoint] == label || ofGateway(w, s) {
+		if member || s.Labels[v1alpha1.LabelEntryPoint] == label || generated(w, s) {
 			continue
 		}
 		out = append(out, usesOf(s)...)
@@ -321,15 +305,21 @@ func usesOf(s *corev1.Service) []addresspool.Use {
 	return out
 }
 
-// ofGateway tells whether s is what an implementation generated for our Gateway, or the policy's static Service.
+// ofGateway tells whether s is behind our Gateway: generated for it, or the policy's static Service.
 func ofGateway(w *World, s *corev1.Service) bool {
 	if w.Policy == nil || w.Policy.Spec.Gateway == nil {
 		return false
 	}
-	g := w.Policy.Spec.Gateway
-	if g.StaticService != nil && g.StaticService.Namespace == s.Namespace && g.StaticService.Name == s.Name {
-		return true
+	static := w.Policy.Spec.Gateway.StaticService
+	return static != nil && static.Namespace == s.Namespace && static.Name == s.Name || generated(w, s)
+}
+
+// generated tells whether s is what an implementation generated for our Gateway.
+func generated(w *World, s *corev1.Service) bool {
+	if w.Policy == nil || w.Policy.Spec.Gateway == nil {
+		return false
 	}
+	g := w.Policy.Spec.Gateway
 	name := gateway.Name(w.EntryPoint.Name)
 	// Envoy Gateway makes its Service in a namespace of its own and says so in labels of its own.
 	if s.Labels["gateway.envoyproxy.io/owning-gateway-name"] == name && s.Labels["gateway.envoyproxy.io/owning-gateway-namespace"] == g.Namespace {

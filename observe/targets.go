@@ -27,17 +27,15 @@ func keyOf(namespace, name string) client.ObjectKey {
 func claims(w *World, plan *migration.Plan) migration.Claims {
 	var out migration.Claims
 	for i := range w.Claims {
-		out.Any = out.Any || w.Claims[i].Spec.EntryPoint == w.EntryPoint.Name
+		out.Any = out.Any || addresspool.HeldBy(&w.Claims[i].Spec, w.EntryPoint.Name)
 	}
 	if plan == nil {
 		return out
 	}
-	rows, others := ledger(w.Claims), uses(w)
+	rows, others := addresspool.Rows(w.Claims), uses(w)
 	out.Complete = true
-	for _, c := range plan.Claims {
-		out.Complete = out.Complete && slices.ContainsFunc(rows, func(r addresspool.Claim) bool {
-			return r.Address == c.Address && r.EntryPoint == w.EntryPoint.Name
-		})
+	for _, c := range plan.Ledger() {
+		out.Complete = out.Complete && addresspool.Held(rows, c)
 		for _, x := range addresspool.Admit(rows, others, c) {
 			out.Conflicts = append(out.Conflicts, x.Message)
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/migration"
 )
@@ -36,8 +38,19 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	// A load balancer's announcement goes with its Service, and established connections with it.
 	in.Settings.Attraction = v1alpha1.AttractionAnnouncer
 	f.NewUse = migration.Traffic(in)
+	f.NewUse.Shared = alongside(w)
 	w.Traffic = f.OldUse
 	return nil
+}
+
+// alongside names those who share the new address with us on the same ports, a few of them.
+func alongside(w *World) string {
+	const most = 3
+	list := addresspool.Neighbors(addresspool.Rows(w.Claims), w.EntryPoint.Name)
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(list, ", ")
 }
 
 func texts(addrs []netip.Addr) []string {

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -67,6 +68,9 @@ func (l *Looker) EntryPoint(ctx context.Context, ep *v1alpha1.EntryPoint, r clie
 		return f, nil, err
 	}
 	f.Record = record
+	if err := l.lookAgain(ctx, r, w, frozen(record)); err != nil {
+		return f, nil, err
+	}
 	f.Intent = intent(w, f.Now)
 	f.Frozen = freeze(w.Policy, f.Now)
 	l.plan(ctx, w, &f)
@@ -168,6 +172,33 @@ func (l *Looker) readClaims(ctx context.Context, r client.Reader, w *World) erro
 		return fmt.Errorf("listing AddressClaims: %w", err)
 	}
 	w.Claims = all.Items
+	sort.Slice(w.Claims, func(i, j int) bool { return w.Claims[i].Name < w.Claims[j].Name })
+	return nil
+}
+
+// lookAgain reads the rows of the plan's addresses by the given reader, which before an action is the API server itself:
+// a row that others share is changed on what it holds now, and one that the cache has not seen yet is given back too.
+func (l *Looker) lookAgain(ctx context.Context, r client.Reader, w *World, plan *migration.Plan) error {
+	if plan == nil {
+		return nil
+	}
+	for _, c := range plan.Claims {
+		name := addresspool.ClaimName(c.Address)
+		at := slices.IndexFunc(w.Claims, func(x v1alpha1.AddressClaim) bool { return x.Name == name })
+		var live v1alpha1.AddressClaim
+		err := r.Get(ctx, client.ObjectKey{Name: name}, &live)
+		switch {
+		case apierrors.IsNotFound(err) && at >= 0:
+			w.Claims = slices.Delete(w.Claims, at, at+1)
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("reading AddressClaim %s: %w", name, err)
+		case at >= 0:
+			w.Claims[at] = live
+		default:
+			w.Claims = append(w.Claims, live)
+		}
+	}
 	sort.Slice(w.Claims, func(i, j int) bool { return w.Claims[i].Name < w.Claims[j].Name })
 	return nil
 }
