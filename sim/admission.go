@@ -24,7 +24,8 @@ func (s *Server) admit(old, obj runtime.Object) error {
 		before, _ := old.(*corev1.Service)
 		return s.admitService(before, o)
 	case *v1alpha1.AddressClaim:
-		return admitClaim(o)
+		before, _ := old.(*v1alpha1.AddressClaim)
+		return admitClaim(before, o)
 	case *v1alpha1.MigrationRecord:
 		before, _ := old.(*v1alpha1.MigrationRecord)
 		return admitRecord(before, o)
@@ -38,11 +39,21 @@ func (s *Server) admit(old, obj runtime.Object) error {
 	return nil
 }
 
-func admitClaim(c *v1alpha1.AddressClaim) error {
+func admitClaim(old, c *v1alpha1.AddressClaim) error {
 	addr, strict, err := addresspool.Canonical(c.Spec.Address)
 	if err != nil || !strict || addr.String() != c.Spec.Address || addresspool.ClaimName(addr) != c.Name {
 		return refuse("AddressClaim", c.Name, field.Invalid(field.NewPath("spec", "address"), c.Spec.Address,
 			"must be the canonical address that the name says"))
+	}
+	path := field.NewPath("spec", "entryPoint")
+	handed := old != nil && old.Spec.EntryPoint != c.Spec.EntryPoint
+	switch {
+	case handed && (len(c.Spec.Shares) == 0 || !addresspool.HeldBy(&old.Spec, c.Spec.EntryPoint)):
+		return refuse("AddressClaim", c.Name, field.Invalid(path, c.Spec.EntryPoint, "entryPoint is immutable"))
+	case !addresspool.HeldBy(&c.Spec, c.Spec.EntryPoint):
+		return refuse("AddressClaim", c.Name, field.Invalid(path, c.Spec.EntryPoint, "shares must hold the entryPoint too"))
+	case len(c.Spec.Shares) > 0 && c.Spec.Role != v1alpha1.ClaimNew:
+		return refuse("AddressClaim", c.Name, field.Invalid(field.NewPath("spec", "role"), c.Spec.Role, "shares go with role New"))
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (w *world) decide(t *tracked, ep *v1alpha1.EntryPoint) bool {
 		t.back = true
 		ep.Spec.Direction = v1alpha1.DirectionBack
 	case t.back:
-		return false
+		return w.vouch(ep)
 	case ep.Spec.Goal == v1alpha1.GoalReport:
 		w.answer(ep)
 		ep.Spec.Goal = v1alpha1.GoalStage
@@ -95,6 +95,20 @@ func (w *world) answer(ep *v1alpha1.EntryPoint) {
 		Reason: "the rehearsal takes the recommended strategy " + string(ep.Status.Strategy),
 	})
 	w.assume("EntryPoint %s: the human answers %s by going on with strategy %s", ep.Name, strings.Join(asked, ", "), ep.Status.Strategy)
+}
+
+// vouch is the person's word, on the way back, that connections on a port that others share are not this entry point's.
+func (w *world) vouch(ep *v1alpha1.EntryPoint) bool {
+	signed := slices.ContainsFunc(ep.Spec.Waivers, func(x v1alpha1.Waiver) bool { return x.Gate == string(migration.GateDrained) })
+	if signed || ep.Status.Next == nil || ep.Status.Next.Reason != migration.ReasonUseShared {
+		return false
+	}
+	ep.Spec.Waivers = append(ep.Spec.Waivers, v1alpha1.Waiver{
+		Gate: string(migration.GateDrained), Requester: "rehearsal", Expires: metav1.NewTime(w.now.Add(longest)),
+		Reason: "the rehearsal takes the connections that are left for those of the entry points on the same port",
+	})
+	w.assume("EntryPoint %s: the human waives Drained on the way back, since others are served on its ports of the new address", ep.Name)
+	return true
 }
 
 // track notes an entry point and where it is to turn back.

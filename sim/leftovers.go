@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 )
 
@@ -21,7 +22,9 @@ func (w *world) leftovers() string {
 			case *corev1.Service:
 				lines = append(lines, "Service "+key.String()+" "+shape(o))
 			case *v1alpha1.AddressClaim:
-				lines = append(lines, "AddressClaim "+o.Name+" "+o.Spec.EntryPoint)
+				// Who came first to a shared address is a matter of order alone.
+				holders := slices.Sorted(slices.Values(addresspool.EntryPoints(&o.Spec)))
+				lines = append(lines, fmt.Sprintf("AddressClaim %s %v %v", o.Name, holders, o.Spec.Holders))
 			case *v1alpha1.EntryPoint:
 				c := meta.FindStatusCondition(o.Status.Conditions, "Ready")
 				lines = append(lines, fmt.Sprintf("EntryPoint %s %v", o.Name, c != nil && c.Status == "True"))

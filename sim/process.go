@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/controllers"
 	"offramp.dev/dnsctl"
@@ -242,6 +243,9 @@ func (w *world) concerns(ep *v1alpha1.EntryPoint, c ref) bool {
 			continue
 		}
 		obj, ok := objects[types.NamespacedName{Namespace: c.namespace, Name: c.name}]
+		if claim, is := obj.(*v1alpha1.AddressClaim); is && addresspool.HeldBy(&claim.Spec, ep.Name) {
+			return true
+		}
 		if ok && obj.GetLabels()[v1alpha1.LabelEntryPoint] == gateway.Label(ep.Name) {
 			return true
 		}
