@@ -119,7 +119,9 @@ func TestReadOfAStaticServiceTakesTheServiceForEvidence(t *testing.T) {
 	expectHealth(t, gateway.Read(want, live, pinned), gateway.HealthAddressMismatch, true, "holds none of the pinned")
 	unstructured.RemoveNestedField(gw.Object, "status", "addresses")
 	set(t, svc, ingress([]string{"198.51.100.11"}), "status")
-	expectHealth(t, gateway.Read(want, live, pinned), gateway.HealthAddressMismatch, true, "is not the pinned")
+	expectHealth(t, gateway.Read(want, live, pinned), gateway.HealthAddressMismatch, true, "lacks the pinned")
+	set(t, svc, ingress([]string{"198.51.100.10", "2001:db8::10"}), "status")
+	expectHealth(t, gateway.Read(want, live, pinned), gateway.HealthProgrammed, true, "")
 }
 
 func TestReadOfAParallelServiceComparesTheIngress(t *testing.T) {

@@ -103,14 +103,15 @@ func generatedFor(service, gateway *unstructured.Unstructured) bool {
 	return service.GetNamespace() == gateway.GetNamespace() && labels[labelGatewayName] == gateway.GetName()
 }
 
-// static reads the Service that an admin made. The Gateway's own addresses may be absent or one for all Gateways; they
-// only must not speak against it.
+// static reads the Service that an admin made. It may have an address of a family that this entry point does not use, since
+// it serves others too. The Gateway's own addresses may be absent or one for all Gateways; they only must not speak against
+// it.
 func (r *reader) static(gateway *unstructured.Unstructured, served []netip.Addr) {
 	found := false
 	for _, o := range r.live {
 		if o.GetKind() == kindService && o.GetLabels()[v1alpha1.LabelEntryPoint] == "" && !hasGatewayLabel(o) {
 			found = true
-			r.service(o)
+			r.servedOn(nameOf(o)+" status.loadBalancer.ingress", r.balanced(o))
 		}
 	}
 	if !found {
@@ -128,6 +129,13 @@ func hasGatewayLabel(o *unstructured.Unstructured) bool {
 
 // service must be MetalLB's, free of externalIPs, and hold exactly the pinned addresses.
 func (r *reader) service(live *unstructured.Unstructured) {
+	if served := r.balanced(live); len(served) > 0 && !slices.Equal(served, r.pinned) {
+		r.say(HealthAddressMismatch, nameOf(live)+" status.loadBalancer.ingress: "+joined(served)+" is not the pinned "+joined(r.pinned))
+	}
+}
+
+// balanced checks that a Service is MetalLB's and free of externalIPs, and reads its addresses.
+func (r *reader) balanced(live *unstructured.Unstructured) []netip.Addr {
 	object := nameOf(live)
 	if ips, found, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", "externalIPs"); found && !emptyList(ips) {
 		r.say(HealthWritesExternalIPs, object+" spec.externalIPs: it is set; remove spec.addresses from the Gateway, or whatever else wrote it")
@@ -140,12 +148,10 @@ func (r *reader) service(live *unstructured.Unstructured) {
 	}
 	served := ingressAddresses(live)
 	r.addresses = append(r.addresses, served...)
-	switch {
-	case len(served) == 0:
+	if len(served) == 0 {
 		r.missing(object + " status.loadBalancer.ingress: no address is allocated yet")
-	case !slices.Equal(served, r.pinned):
-		r.say(HealthAddressMismatch, object+" status.loadBalancer.ingress: "+joined(served)+" is not the pinned "+joined(r.pinned))
 	}
+	return served
 }
 
 func emptyList(value any) bool {

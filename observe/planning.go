@@ -251,9 +251,20 @@ func (l *Looker) readClass(ctx context.Context, w *World, in *migration.PlanInpu
 	if g.StaticService != nil {
 		var s corev1.Service
 		if err := l.Cached.Get(ctx, keyOf(g.StaticService.Namespace, g.StaticService.Name), &s); err == nil {
-			in.StaticAddresses = ingress(&s)
+			in.StaticAddresses, in.Profile.Ports = ingress(&s), tcpPorts(&s)
 		}
 	}
+}
+
+// tcpPorts are the ports that the static Service has; routes are for TCP alone.
+func tcpPorts(s *corev1.Service) []int32 {
+	var out []int32
+	for _, p := range s.Spec.Ports {
+		if p.Protocol == corev1.ProtocolTCP || p.Protocol == "" {
+			out = append(out, p.Port)
+		}
+	}
+	return out
 }
 
 // tcpRouteVersion is the served version of TCPRoute, v1 first.
