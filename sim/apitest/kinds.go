@@ -24,6 +24,13 @@ func claim(name, address string) *v1alpha1.AddressClaim {
 	}
 }
 
+func share(entryPoint, host string) v1alpha1.ClaimShare {
+	return v1alpha1.ClaimShare{
+		EntryPoint: entryPoint, Holders: []v1alpha1.ClaimHolder{{Namespace: "apitest", Name: "none", Ports: []string{"TCP/80"}}},
+		Listeners: []v1alpha1.ClaimListener{{Port: "TCP/80", Protocol: v1alpha1.ListenerHTTP, Hostnames: []string{host}}},
+	}
+}
+
 func entryPoint(name string) *v1alpha1.EntryPoint {
 	return &v1alpha1.EntryPoint{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -44,6 +51,31 @@ func ledgerCases() []testCase {
 			b.refused(b.c.Create(b.Context(), claim("192.0.2.211", "192.0.2.212")), apierrors.IsInvalid, "want 422")
 		}},
 		{"an IPv6 claim is named with hyphens", func(b *bed) { b.create(claim("2001-db8--211", "2001:db8::211")) }},
+		{"a shared claim passes to one that shared it, and to nobody else", func(b *bed) {
+			c := claim("192.0.2.213", "192.0.2.213")
+			c.Spec.Role, c.Spec.Shares = v1alpha1.ClaimNew, []v1alpha1.ClaimShare{share("apitest", "a.example"), share("other", "b.example")}
+			b.create(c)
+			c.Spec.EntryPoint, c.Spec.Shares = "stranger", []v1alpha1.ClaimShare{share("stranger", "a.example")}
+			b.refused(b.c.Update(b.Context(), c), apierrors.IsInvalid, "want 422")
+			b.read(c)
+			c.Spec.EntryPoint, c.Spec.Shares = "other", c.Spec.Shares[1:]
+			b.update(c)
+		}},
+		{"an old address is not shared", func(b *bed) {
+			c := claim("192.0.2.214", "192.0.2.214")
+			c.Spec.Shares = []v1alpha1.ClaimShare{share("apitest", "a.example")}
+			b.refused(b.c.Create(b.Context(), c), apierrors.IsInvalid, "want 422")
+		}},
+		{"a claim that has changed since it was read is not deleted", func(b *bed) {
+			c := claim("192.0.2.215", "192.0.2.215")
+			b.create(c)
+			old := c.DeepCopy()
+			c.Spec.Reason = "another test"
+			b.update(c)
+			gone := client.Preconditions{UID: &old.UID, ResourceVersion: &old.ResourceVersion}
+			b.refused(b.c.Delete(b.Context(), old, gone), apierrors.IsConflict, "want 409")
+			b.read(c)
+		}},
 		{"an entry point begins at Report", func(b *bed) {
 			ep := entryPoint("apitest-goal")
 			ep.Spec.Goal = v1alpha1.GoalStage
