@@ -120,18 +120,25 @@ func outcomes(t *testing.T, r *Report) map[string]string {
 
 func TestEntryPointsMoveToOneStaticServiceTogether(t *testing.T) {
 	t.Parallel()
-	w, r := walkThrough(t, Options{Objects: static(t, append(webs(2, ""), brokerService)...)})
-	for name, outcome := range outcomes(t, r) {
-		if outcome != Released {
-			t.Errorf("%s: %s", name, outcome)
-		}
-	}
-	if got := w.sharers(t); !slices.Equal(got, []string{"mqtt", "web00", "web01"}) {
-		t.Errorf("%s is shared by %v", staticAddress, got)
-	}
-	params, ok := w.server.store.cache.objects[configMapKind][paramsKey].(*corev1.ConfigMap)
-	if !ok || params.Data[staticAddress] != "traefik/traefik" {
-		t.Errorf("the guard lets %v carry the address, want the static Service alone", params)
+	for name, services := range map[string][]string{
+		"mqtt web00": append(webs(1, ""), brokerService), "mqtt web00 web01": append(webs(2, ""), brokerService), "web00 web01 web02": webs(3, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := walkThrough(t, Options{Objects: static(t, services...)})
+			for name, outcome := range outcomes(t, r) {
+				if outcome != Released {
+					t.Errorf("%s: %s", name, outcome)
+				}
+			}
+			if got := strings.Join(w.sharers(t), " "); got != name {
+				t.Errorf("%s is shared by %s", staticAddress, got)
+			}
+			params, ok := w.server.store.cache.objects[configMapKind][paramsKey].(*corev1.ConfigMap)
+			if !ok || params.Data[staticAddress] != "traefik/traefik" {
+				t.Errorf("the guard lets %v carry the address, want the static Service alone", params)
+			}
+		})
 	}
 }
 
