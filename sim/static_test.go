@@ -193,6 +193,23 @@ func TestATCPPortOfTheStaticServiceIsOneEntryPointsAlone(t *testing.T) {
 	}
 }
 
+func TestAnAbortKeepsTheShare(t *testing.T) {
+	t.Parallel()
+	w, r := walkThrough(t, Options{Objects: static(t, webs(2, "")...), Fault: "path-fails-at-50"})
+	aborted := 0
+	for _, e := range r.EntryPoints {
+		if e.Outcome == Held && strings.Contains(e.Why, "Aborted") {
+			aborted++
+		}
+		if got := w.entryPoint(t, e.Name).Status.SharePercent; got != 0 && e.Outcome != Released {
+			t.Errorf("%s: share %d at the end, %s (%s)", e.Name, got, e.Outcome, e.Why)
+		}
+	}
+	if got := w.sharers(t); aborted == 0 || !slices.Equal(got, []string{"web00", "web01"}) {
+		t.Errorf("%d aborted, %s is shared by %v, want both", aborted, staticAddress, got)
+	}
+}
+
 func TestTheControllerMayDieAtEveryWriteOfEntryPointsThatShare(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]string{"both come and go": "Claimed", "both come and one goes": ""} {
