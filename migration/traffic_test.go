@@ -1,12 +1,15 @@
 package migration
 
 import (
+	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 )
 
@@ -265,5 +268,26 @@ func TestWatchedHashIsTheSetAndNothingElse(t *testing.T) {
 	}
 	if got, want := strings.Join(texts, " "), "203.0.113.10|53|TCP 203.0.113.10|53|UDP 203.0.113.10|80|TCP 2001:db8::1|443|TCP"; got != want {
 		t.Errorf("tuples %s, want %s", got, want)
+	}
+}
+
+func TestEveryPortOfEverybodyWhoSharesAnAddressIsWatched(t *testing.T) {
+	t.Parallel()
+	share := func(entryPoint, port string) addresspool.Claim {
+		return addresspool.Claim{
+			Address: netip.MustParseAddr("192.0.2.9"), Role: addresspool.New, EntryPoint: entryPoint,
+			Holders:   []addresspool.Holder{{Namespace: "ingress", Name: "edge", Ports: []string{port}}},
+			Listeners: []addresspool.Listener{{Port: port, Protocol: "TCP"}},
+		}
+	}
+	row := addresspool.NewRow(share("a", "TCP/25"))
+	row = addresspool.Join(&row, share("b", "TCP/1883"))
+	watched := func(spec v1alpha1.AddressClaimSpec) string { return fmt.Sprint(Watched([]v1alpha1.AddressClaim{{Spec: spec}})) }
+	if got := watched(row); got != "[192.0.2.9|25|TCP 192.0.2.9|1883|TCP]" {
+		t.Errorf("watched %s", got)
+	}
+	rest, _ := addresspool.Leave(&row, "a")
+	if got := watched(rest); got != "[192.0.2.9|1883|TCP]" {
+		t.Errorf("watched after a has left: %s", got)
 	}
 }
