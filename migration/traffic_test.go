@@ -282,7 +282,9 @@ func TestEveryPortOfEverybodyWhoSharesAnAddressIsWatched(t *testing.T) {
 	}
 	row := addresspool.NewRow(share("a", "TCP/25"))
 	row = addresspool.Join(&row, share("b", "TCP/1883"))
-	watched := func(spec v1alpha1.AddressClaimSpec) string { return fmt.Sprint(Watched([]v1alpha1.AddressClaim{{Spec: spec}})) }
+	watched := func(spec v1alpha1.AddressClaimSpec) string {
+		return fmt.Sprint(Watched([]v1alpha1.AddressClaim{{Spec: spec}}))
+	}
 	if got := watched(row); got != "[192.0.2.9|25|TCP 192.0.2.9|1883|TCP]" {
 		t.Errorf("watched %s", got)
 	}
