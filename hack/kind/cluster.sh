@@ -49,7 +49,7 @@ firewall() { # firewall -C|-I|-D: drop what would leave the network
   if [ "$(id -u)" = 0 ]; then "${rule[@]}"; else docker run --rm --privileged --network host "$hosts" "${rule[@]}"; fi
 }
 
-lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24) & 1 == 0)); }
+lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24 & 1) == 0)); }
 
 config() { # the kind configuration; where CAP_SYS_RESOURCE is missing, nobody may ask for it inside the nodes either
   local kubelet= containerd=

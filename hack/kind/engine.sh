@@ -13,7 +13,7 @@ say() { printf 'engine: %s\n' "$*" >&2; }
 answers() { DOCKER_HOST=$1 docker version >/dev/null 2>&1; }
 
 # Capability 24 is CAP_SYS_RESOURCE. Where the bounding set lacks it, runc has to be spared from asking for it.
-lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24) & 1 == 0)); }
+lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24 & 1) == 0)); }
 
 start() {
   if command -v docker >/dev/null; then

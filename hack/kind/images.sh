@@ -15,7 +15,7 @@ source "$here/versions"
 source "$here/../assets/module.sh"
 cache=${OFFRAMP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/offramp}
 PATH=$PATH:/usr/sbin:/sbin
-export DOCKER_BUILDKIT=0
+export DOCKER_BUILDKIT=0 DOCKER_CLI_HINTS=false
 
 node_packages=systemd,conntrack,iptables,nftables,iproute2,ethtool,util-linux,mount,kmod,libseccomp2,bash,ca-certificates,curl,jq,procps,runc
 host_packages=bind9,bind9-utils,bind9-dnsutils,unbound,iproute2,procps,iputils-arping
