@@ -112,7 +112,7 @@ retry() { # an admission webhook that has just started refuses at first
 }
 
 parts() {
-  kube apply --server-side -f "$(module sigs.k8s.io/gateway-api)/config/crd/experimental" >/dev/null
+  kube apply --server-side -k "$(module sigs.k8s.io/gateway-api)/config/crd/experimental" >/dev/null
   kube apply --server-side -f "$(module go.universe.tf/metallb)/config/manifests/metallb-native.yaml" >/dev/null
   sed "s/@TRAEFIK_VERSION@/$TRAEFIK_VERSION/" e2e/manifests/traefik.yaml | kube apply --server-side -f - >/dev/null
   kube -n metallb-system rollout status deployment/controller --timeout=180s >&2
@@ -139,7 +139,7 @@ host() { # host NAME ADDRESS COMMAND: a container beside the cluster, with no wa
 }
 
 names() {
-  local bind='rndc-confgen -a -c /etc/bind/rndc.key >/dev/null 2>&1; exec named -g -u root -c'
+  local bind='rndc-confgen -a -c /run/rndc.key >/dev/null 2>&1; exec named -g -u root -c'
   host "$name-primary" 198.51.100.53 "cp /names/example.test.zone /var/cache/bind/; $bind /names/primary.conf"
   host "$name-secondary" 198.51.100.54 "$bind /names/secondary.conf"
   host "$name-resolver" 198.51.100.55 "exec unbound -d -c /names/unbound.conf"

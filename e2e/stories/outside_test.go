@@ -1,0 +1,165 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"offramp.dev/e2e/traffic"
+)
+
+// outside is a client on the closed network, outside the cluster: a container with routes of its own.
+type outside struct {
+	container string
+	control   traffic.Control
+	held      int64
+}
+
+// client starts a client for the story's name and waits until the old path answers it.
+func (s *story) client(name string) *outside {
+	s.t.Helper()
+	worker, err := nodeAddress(s.workers[0])
+	must(s.t, err)
+	route := fmt.Sprintf("ip route add %s/32 via %s; ", s.old, worker)
+	if s.attraction == "Interface" {
+		route = "" // the address answers ARP on the client's own network
+	}
+	c := &outside{container: cluster + "-client-" + name}
+	_, _ = docker("rm", "-f", c.container)
+	command := fmt.Sprintf("ip route del default; %sexec /programs/traffic client --name %s --port %d --kind %s --resolver %s --rate %d --control :8090",
+		route, s.host, s.port, s.kind, resolverAddress, s.rate)
+	_, err = docker("run", "-d", "--name", c.container, "--label", cluster, "--network", cluster, "--cap-add", "NET_ADMIN",
+		"-v", s.state("image")+":/programs:ro", "offramp.test/hosts:"+debian(), "sh", "-c", s.untilServed()+command)
+	must(s.t, err)
+	address, err := nodeAddress(c.container)
+	must(s.t, err)
+	c.control = traffic.Control{BaseURL: "http://" + address + ":8090"}
+	eventually(s.t, 2*time.Minute, "the client asks and is answered", func() error {
+		st, err := c.control.Stats(0)
+		if err == nil && st.Answered < 10 {
+			err = errNotYet
+		}
+		return err
+	})
+	if s.held > 0 {
+		must(s.t, c.hold(s.held))
+	}
+	return c
+}
+
+// untilServed waits for the backends before the client starts: what is not there yet cannot be lost.
+func (s *story) untilServed() string {
+	_, err := kubectl("", "-n", tenant, "rollout", "status", "deployment/"+s.name, "--timeout=110s")
+	must(s.t, err)
+	time.Sleep(3 * time.Second) // kube-proxy programs what has just become ready
+	return ""
+}
+
+func debian() string {
+	if suite := os.Getenv("OFFRAMP_E2E_DEBIAN"); suite != "" {
+		return suite
+	}
+	return "bookworm"
+}
+
+func (c *outside) hold(n int) error {
+	c.held += int64(n)
+	return c.control.Hold(n)
+}
+
+// end stops the client and takes its counts in.
+func (c *outside) end(t *testing.T, r *result) {
+	t.Helper()
+	st, err := c.control.Stop()
+	if err != nil {
+		t.Errorf("the client's last words: %v", err)
+		return
+	}
+	r.Sent, r.Lost = r.Sent+st.Sent, r.Lost+st.Lost
+	r.Held, r.Cut = r.Held+c.held, r.Cut+st.Held.Cut
+	if st.MissedTicks > 0 {
+		t.Errorf("the client itself was too slow: %d requests were never sent", st.MissedTicks)
+	}
+	for i, l := range st.LostList {
+		if i == 10 {
+			break
+		}
+		t.Logf("lost: %+v", l)
+	}
+	_, _ = docker("rm", "-f", c.container)
+}
+
+// apiWrites counts the controller's successful writes to this story's objects, by the API server's audit log.
+func (s *story) apiWrites() int {
+	out, err := docker("exec", cluster+"-control-plane", "sh", "-c",
+		"grep -h -e '\"username\":\"system:serviceaccount:offramp-system:offramp-controller\"' /var/log/offramp-audit/*.log | grep -v '\"resource\":\"leases\"' | grep -c -e '[/\"-]"+s.name+"[/\"-]' || true")
+	if err != nil {
+		s.t.Logf("audit log: %v", err)
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(out))
+	return n
+}
+
+// dnsUpdates counts the UPDATE messages that changed this story's name, by the primary's log: one a client port.
+func (s *story) dnsUpdates() int {
+	out, err := logs(primary)
+	if err != nil {
+		s.t.Logf("log of the primary: %v", err)
+	}
+	messages := map[string]bool{}
+	for line := range strings.SplitSeq(out, "\n") {
+		if _, rest, ok := strings.Cut(line, " client @"); ok && strings.Contains(rest, "updating zone") && strings.Contains(rest, "'"+s.host+"'") {
+			if from := strings.Fields(rest)[1]; !strings.HasPrefix(from, "127.") {
+				messages[from] = true
+			}
+		}
+	}
+	return len(messages)
+}
+
+// logs are both streams of a container.
+func logs(container string) (string, error) {
+	return run("", "sh", "-c", "docker logs "+container+" 2>&1")
+}
+
+// keepArtifacts writes what a human needs to see after a failure to bin/e2e/artifacts/STORY.
+func (s *story) keepArtifacts() {
+	dir := s.state("artifacts", strings.ReplaceAll(s.t.Name(), "/", "-"))
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		s.t.Log(err)
+		return
+	}
+	save := func(file, text string, err error) {
+		if err != nil {
+			text += "\n" + err.Error()
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			s.t.Log(err)
+		}
+	}
+	for file, args := range map[string][]string{
+		"offramp.yaml":    {"get", "entrypoints,migrationrecords,addressclaims,observations,migrationpolicies,dnszones", "-o", "yaml"},
+		"cluster.txt":     {"get", "nodes,pods,services,endpointslices,gateways,httproutes", "-A", "-o", "wide"},
+		"events.txt":      {"get", "events", "-A", "--sort-by=.lastTimestamp"},
+		"controller.log":  {"-n", system, "logs", "-l", "app.kubernetes.io/name=offramp-controller", "--tail=-1", "--prefix"},
+		"agent.log":       {"-n", "offramp-agent", "logs", "-l", "app.kubernetes.io/name=offramp-agent", "--tail=-1", "--prefix"},
+		"speaker.log":     {"-n", "metallb-system", "logs", "-l", "component=speaker", "--tail=500", "--prefix"},
+		"traefik.log":     {"-n", "gateways", "logs", "-l", "app=traefik", "--tail=500", "--prefix"},
+		"double.log":      {"-n", "gateways", "logs", "-l", "app=gatewaydouble", "--tail=500", "--prefix"},
+		"service.yaml":    {"-n", tenant, "get", "service", s.name, "-o", "yaml"},
+		"gateways.yaml":   {"get", "gateways,httproutes,tcproutes", "-A", "-o", "yaml"},
+		"gwservices.yaml": {"-n", "gateways", "get", "services", "-o", "yaml"},
+	} {
+		out, err := kubectl("", args...)
+		save(file, out, err)
+	}
+	out, err := logs(primary)
+	save("primary.log", out, err)
+	s.t.Logf("artifacts: %s", dir)
+}

@@ -1,0 +1,79 @@
+//go:build e2e
+
+package stories
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// result is a line of the table that a run leaves behind.
+type result struct {
+	Story      string         `json:"story"`
+	Passed     bool           `json:"passed"`
+	Sent       int64          `json:"requestsSent"`
+	Lost       int64          `json:"requestsLost"`
+	Held       int64          `json:"connectionsHeld"`
+	Cut        int64          `json:"connectionsCut"`
+	Wall       seconds        `json:"wallSeconds"`
+	Waits      map[string]any `json:"waits,omitempty"`
+	APIWrites  int            `json:"apiWrites"`
+	DNSUpdates int            `json:"dnsUpdates"`
+	Note       string         `json:"note,omitempty"`
+}
+
+type seconds time.Duration
+
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(int(time.Duration(s).Seconds()))
+}
+
+// table collects results; stories run side by side.
+type table struct {
+	mu   sync.Mutex
+	rows []result
+}
+
+var results table
+
+func (b *table) add(r result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rows = append(b.rows, r)
+}
+
+// write leaves the table as JSON and Markdown under a path without its ending, and prints it.
+func (b *table) write(path string) error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	slices.SortFunc(b.rows, func(x, y result) int { return cmp.Compare(x.Story, y.Story) })
+	text, err := json.MarshalIndent(b.rows, "", "  ")
+	if err != nil {
+		return err
+	}
+	page := b.markdown()
+	fmt.Fprint(os.Stderr, page)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path+".json", text, 0o600), os.WriteFile(path+".md", []byte(page), 0o600))
+}
+
+func (b *table) markdown() string {
+	var out strings.Builder
+	out.WriteString("| story | passed | requests | lost | held | cut | wall | API writes | DNS updates |\n|---|---|---|---|---|---|---|---|---|\n")
+	var sum result
+	for _, r := range b.rows {
+		fmt.Fprintf(&out, "| %s | %t | %d | %d | %d | %d | %s | %d | %d |\n", r.Story, r.Passed, r.Sent, r.Lost, r.Held, r.Cut,
+			time.Duration(r.Wall).Round(time.Second), r.APIWrites, r.DNSUpdates)
+		sum.Sent, sum.Lost, sum.Held, sum.Cut = sum.Sent+r.Sent, sum.Lost+r.Lost, sum.Held+r.Held, sum.Cut+r.Cut
+	}
+	fmt.Fprintf(&out, "| all | | %d | %d | %d | %d | | | |\n", sum.Sent, sum.Lost, sum.Held, sum.Cut)
+	return out.String()
+}
