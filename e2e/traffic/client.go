@@ -130,11 +130,7 @@ func (c *Client) pace(ctx context.Context) {
 }
 
 func (c *Client) tick(ctx context.Context, due time.Time) {
-	if time.Since(due) > late {
-		c.tally.miss()
-		return
-	}
-	if c.tally.begin(int64(c.config.InFlight)) {
+	if c.tally.due(time.Since(due)) && c.tally.begin(int64(c.config.InFlight)) {
 		c.running.Go(func() { c.tally.end(c.requests.do(ctx)) })
 	}
 }

@@ -51,7 +51,10 @@ func Listen(ctx context.Context, c EchoConfig) (*Echo, error) {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		e.closeAll()
+		e.end()
+		closeNow(e.tcp, e.udp)
+		closeNow(e.http, nil)
+		closeNow(e.admin, nil)
 		return nil, err
 	}
 	return e, nil
@@ -99,7 +102,7 @@ func (e *Echo) shutdown(servers []*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 5*time.Second)
 	defer cancel()
 	e.end() // first: who hangs does so no longer
-	e.closeAll()
+	closeNow(e.tcp, e.udp)
 	var errs []error
 	for _, s := range servers {
 		errs = append(errs, s.Shutdown(ctx))
@@ -108,16 +111,14 @@ func (e *Echo) shutdown(servers []*http.Server) error {
 	return errors.Join(errs...)
 }
 
-func (e *Echo) closeAll() {
-	for _, l := range []net.Listener{e.http, e.tcp, e.admin} {
-		if l != nil {
-			_ = l.Close()
-		}
+// closeNow closes the sockets that are there.
+func closeNow(tcp net.Listener, udp *net.UDPConn) {
+	if tcp != nil {
+		_ = tcp.Close()
 	}
-	if e.udp != nil {
-		_ = e.udp.Close()
+	if udp != nil {
+		_ = udp.Close()
 	}
-	e.end()
 }
 
 // Addresses that a backend listens on, by protocol: http, tcp, udp, admin.

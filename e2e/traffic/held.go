@@ -169,8 +169,8 @@ func (s *holder) ended(h *held) {
 	s.counts.Ended++
 }
 
-// release ends the connections to an address, or all for an empty one, waits for them, and says how many it asked to end.
-func (s *holder) release(address string) int {
+// release ends the connections to an address, or all for an empty one, and waits for them.
+func (s *holder) release(address string) {
 	s.mu.Lock()
 	var mine []*held
 	for h := range s.open {
@@ -185,7 +185,6 @@ func (s *holder) release(address string) int {
 	for _, h := range mine {
 		<-h.done
 	}
-	return len(mine)
 }
 
 // stop ends all and lets no further one in.

@@ -109,6 +109,9 @@ type Stats struct {
 	InFlight int64     `json:"inFlight"`
 	// MissedTicks counts requests that were due and never sent, because the client itself was too slow.
 	MissedTicks int64 `json:"missedTicks"`
+	// MaxLag is how late a request was sent at most, in milliseconds: where it nears a second, the machine is too busy to
+	// tell a slow path from a slow client.
+	MaxLag float64 `json:"maxLagMilliseconds"`
 	// LostList tells the first 1000; LostByClass counts all.
 	LostList    []Lost                  `json:"lostList"`
 	LostByClass map[Class]int64         `json:"lostByClass"`

@@ -28,6 +28,7 @@ type tally struct {
 	mu                                 sync.Mutex
 	since                              time.Time
 	sent, answered, lost, open, missed int64
+	lag                                time.Duration
 	list                               []Lost
 	classes                            map[Class]int64
 	addresses                          map[string]*addressTally
@@ -57,11 +58,16 @@ func (t *tally) begin(limit int64) bool {
 	return true
 }
 
-// miss counts a request that was due and is not sent.
-func (t *tally) miss() {
+// due takes in how late a request would be sent; too late, it is missed.
+func (t *tally) due(lag time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.missed++
+	t.lag = max(t.lag, lag)
+	if lag > late {
+		t.missed++
+		return false
+	}
+	return true
 }
 
 // end counts the end of a request that begin let through.
@@ -101,6 +107,7 @@ func (t *tally) stats(now time.Time, last time.Duration) Stats {
 	defer t.mu.Unlock()
 	s := Stats{
 		Since: t.since, Sent: t.sent, Answered: t.answered, Lost: t.lost, InFlight: t.open, MissedTicks: t.missed,
+		MaxLag:   float64(t.lag) / float64(time.Millisecond),
 		LostList: slices.Clone(t.list), LostByClass: maps.Clone(t.classes), PerAddress: map[string]AddressStats{},
 	}
 	for a, at := range t.addresses {
