@@ -179,7 +179,7 @@ func TestAfterTheStopNothingIsSentAndNothingHeld(t *testing.T) {
 	}
 }
 
-func TestAControlCallThatMakesNoSenseIsRefused(t *testing.T) {
+func TestTheControlAPIRefusesNonsenseAndWritesNoNull(t *testing.T) {
 	t.Parallel()
 	e, _ := backend(t, anywhere())
 	control := start(t, settings(newNames(t, "127.0.0.1"), UDP, port(t, e.Addresses()["udp"])))
@@ -191,6 +191,15 @@ func TestAControlCallThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 	if _, err := control.EndHeld("shop"); err == nil {
 		t.Error("ends what is no address")
+	}
+	text, err := http.Get(control.BaseURL + "/stats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(text.Body)
+	_ = text.Body.Close()
+	if err != nil || !strings.Contains(string(body), `"lostList":[]`) || strings.Contains(string(body), "null") {
+		t.Errorf("lists that are empty: %s, %v", body, err)
 	}
 	res, err := http.Get(control.BaseURL + "/stop")
 	if err != nil {

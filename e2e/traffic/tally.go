@@ -108,7 +108,7 @@ func (t *tally) stats(now time.Time, last time.Duration) Stats {
 	s := Stats{
 		Since: t.since, Sent: t.sent, Answered: t.answered, Lost: t.lost, InFlight: t.open, MissedTicks: t.missed,
 		MaxLag:   float64(t.lag) / float64(time.Millisecond),
-		LostList: slices.Clone(t.list), LostByClass: maps.Clone(t.classes), PerAddress: map[string]AddressStats{},
+		LostList: append([]Lost{}, t.list...), LostByClass: maps.Clone(t.classes), PerAddress: map[string]AddressStats{},
 	}
 	for a, at := range t.addresses {
 		s.PerAddress[a] = at.stats()
@@ -137,10 +137,15 @@ func remember(set map[string]bool, s string) {
 	}
 }
 
+// sorted is never nil: in JSON an empty list is not null.
+func sorted(set map[string]bool) []string {
+	return append([]string{}, slices.Sorted(maps.Keys(set))...)
+}
+
 func (a *addressTally) stats() AddressStats {
 	return AddressStats{
 		Answered: a.answered, Lost: a.lost,
-		Sources: slices.Sorted(maps.Keys(a.sources)), ForwardedFor: slices.Sorted(maps.Keys(a.forwarded)),
+		Sources: sorted(a.sources), ForwardedFor: sorted(a.forwarded),
 		P50: a.latency.percentile(0.50), P99: a.latency.percentile(0.99),
 	}
 }
