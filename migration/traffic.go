@@ -42,8 +42,8 @@ type TrafficInput struct {
 // Traffic is the drain verdict: who uses a path, or why that cannot be told. Every node must have a report that is
 // fresh, without a gap, of the set that is watched now, and with the signals that the protocols need: packet counters
 // for all, and conntrack entries too for TCP and SCTP. One usable report is enough for a node; every usable one is
-// believed where it has seen traffic. Quiet is the later of the last new connection and the begin of coverage, on any
-// node. Established is a sum; where it is unknown, the value is what was seen so far.
+// believed where it has seen traffic. Quiet is the latest of the last new connection and the begin of coverage, of the
+// node and of the row, on any node. Established is a sum; where it is unknown, the value is what was seen so far.
 func Traffic(in TrafficInput) Use {
 	t := newTally(in)
 	nodes := slices.Clone(in.Nodes)
@@ -200,6 +200,8 @@ func (t *tally) rowFault(rows []v1alpha1.TupleTraffic) string {
 		case !t.asked(row):
 		case row.Established < 0:
 			return fmt.Sprintf("%d connections cannot be", row.Established)
+		case row.Since != nil && row.Since.After(t.in.Now.Add(clockTolerance)):
+			return "coverage of a row begins at " + stampText(row.Since.Time) + ", which is in the future: the clocks disagree"
 		case row.LastNew != nil && row.LastNew.After(t.in.Now.Add(clockTolerance)):
 			return "a connection is dated " + stampText(row.LastNew.Time) + ", which is in the future: the clocks disagree"
 		}
@@ -226,6 +228,10 @@ func (t *tally) add(o *v1alpha1.Observation) {
 			continue
 		}
 		t.established += min(row.Established, 1<<40)
+		// A tuple that is watched for a shorter time than the rest of its node was not looked at before.
+		if row.Since != nil {
+			t.later(row.Since.Time)
+		}
 		if row.LastNew != nil {
 			t.later(row.LastNew.Time)
 		}

@@ -122,6 +122,11 @@ func TestAFalseZeroIsUnknown(t *testing.T) {
 			at := ago(-time.Hour)
 			s.Traffic = rows(0, &at)
 		}), "in the future"},
+		"a row's coverage begins in the future": {edit(func(s *seen) {
+			at := ago(-time.Hour)
+			s.Traffic = rows(0, nil)
+			s.Traffic[0].Since = &at
+		}), "coverage of a row begins at"},
 		"two agents claim one node": {
 			func(in *TrafficInput) { in.Observations = append(in.Observations, report("b", nil)) },
 			"b: 2 reports claim",
@@ -156,7 +161,10 @@ func TestAFalseZeroIsUnknown(t *testing.T) {
 
 func TestTrafficThatWasSeenIsActive(t *testing.T) {
 	t.Parallel()
-	minute, second := ago(time.Minute), ago(time.Second)
+	minute, second, day := ago(time.Minute), ago(time.Second), ago(24*time.Hour)
+	joined := func(port int32, since, lastNew *metav1.Time) []rowT {
+		return []rowT{{Address: "203.0.113.10", Port: port, Protocol: "TCP", Since: since, LastNew: lastNew}}
+	}
 	for name, c := range map[string]struct {
 		rows        []rowT
 		established int64
@@ -169,6 +177,13 @@ func TestTrafficThatWasSeenIsActive(t *testing.T) {
 		"an upper-case spelling":                    {[]rowT{row("2001:DB8:0::10", 80, "TCP", 3, nil)}, 3, 2 * time.Hour},
 		"two rows of one tuple add up":              {append(rows(1, &minute), rows(1, &second)...), 2, time.Second},
 		"another port is another path":              {[]rowT{row("203.0.113.10", 443, "TCP", 7, &second)}, 0, 2 * time.Hour},
+		"a tuple that is watched since a minute":    {joined(80, &minute, nil), 0, time.Minute},
+		"a new connection to a tuple that joined":   {joined(80, &minute, &second), 0, time.Second},
+		"a tuple of another path that joined":       {joined(443, &minute, nil), 0, 2 * time.Hour},
+		"a row that claims more than its node does": {joined(80, &day, nil), 0, 2 * time.Hour},
+		"an attempt that nobody answered": {
+			[]rowT{{Address: "203.0.113.10", Port: 80, Protocol: "TCP", HalfOpen: 3, LastAttempt: &second}}, 0, 2 * time.Hour,
+		},
 		"another protocol is another path":          {[]rowT{row("203.0.113.10", 80, "UDP", 7, &second)}, 0, 2 * time.Hour},
 		"another address is another path":           {[]rowT{row("203.0.113.11", 80, "TCP", 7, &second)}, 0, 2 * time.Hour},
 		"what is no address is nobody's":            {[]rowT{row("x", 80, "TCP", 7, &second)}, 0, 2 * time.Hour},

@@ -79,7 +79,12 @@ type ObservationStatus struct {
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=128
 	BootID string `json:"bootID,omitempty"`
-	// traffic holds one row for each watched tuple that was ever used since coverageSince.
+	// gaps are the latest interruptions of coverage, newest last.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	Gaps []ObservationGap `json:"gaps,omitempty"`
+	// traffic holds one row for each watched tuple that was ever used since coverageSince, or is covered for a shorter time.
 	// +optional
 	// +kubebuilder:validation:MaxItems=500
 	// +listType=atomic
@@ -117,6 +122,54 @@ type TupleTraffic struct {
 	// lastNew is when the last new, replied connection began (UDP: the last packet).
 	// +optional
 	LastNew *metav1.Time `json:"lastNew,omitempty"`
+	// since is since when this tuple is looked at without a gap, where that is later than coverageSince.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// halfOpen connections now: attempts that nobody has answered yet.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	HalfOpen int64 `json:"halfOpen,omitempty"`
+	// lastAttempt is when somebody last tried to connect, answered or not.
+	// +optional
+	LastAttempt *metav1.Time `json:"lastAttempt,omitempty"`
+}
+
+// GapReason is why an observation has a gap.
+// +kubebuilder:validation:Enum=Started;SignalsChanged;DatapathChanged;CountersLost;EventsLost;EntriesVanished;TooManyTuples
+type GapReason string
+
+// The reasons.
+const (
+	// GapStarted: the source began, or began again; what was before it did not see.
+	GapStarted GapReason = "Started"
+	// GapSignals: a signal was lost or came back.
+	GapSignals GapReason = "SignalsChanged"
+	// GapDatapath: the node serves Services in another way.
+	GapDatapath GapReason = "DatapathChanged"
+	// GapCounters: the packet counters were removed, changed or reset by somebody else.
+	GapCounters GapReason = "CountersLost"
+	// GapEvents: conntrack events were lost, for example to a full socket.
+	GapEvents GapReason = "EventsLost"
+	// GapVanished: connections that stood were gone without having ended: somebody flushed the table. Only their tuples
+	// begin anew.
+	GapVanished GapReason = "EntriesVanished"
+	// GapTuples: too many tuples began later than the rest, so that all of them count from the latest.
+	GapTuples GapReason = "TooManyTuples"
+)
+
+// ObservationGap is one interruption of coverage.
+type ObservationGap struct {
+	// until is when coverage began anew.
+	// +required
+	Until metav1.Time `json:"until"`
+	// reason of the gap.
+	// +required
+	Reason GapReason `json:"reason"`
+	// message for a human.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
 }
 
 // ProbeReport is one check by an external prober.
