@@ -1,27 +1,35 @@
-// Package agent measures, on one node, who uses the watched addresses, and decides nothing. This version measures one of
-// the three signals, the conntrack entries, by a dump in every sweep; it says so in the Observation (signals: Entries),
-// and a drain verdict that needs the packet counters stays unknown on such a node. A sweep that failed or was
-// interrupted is a gap: coverage begins anew, and never reads as quiet.
+// Package agent measures, on one node, who uses the watched addresses, and decides nothing. It has three signals, each
+// of which sees what the others miss:
+//
+//	Counters  packets, counted in a table of our own before conntrack     refused, stateless and asymmetric traffic
+//	Entries   the conntrack table, listed in every sweep                  connections that stand, idle ones too
+//	Events    what conntrack begins and ends between two sweeps           connections that were short
+//
+// A signal that cannot be had is left out of the Observation, and the drain verdict that needs it is unknown. Whatever
+// was lost between two sweeps is a gap: coverage begins anew, and a gap never reads as quiet. Coverage is kept for each
+// tuple, so that one that is watched from now on does not take the others' history away.
+//
+// What it cannot see: packets that never get to the node, or that a program on the network device takes before
+// netfilter does. A node that serves Services by such programs is reported with proxy mode Other.
 package agent
 
 import (
-	"cmp"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/migration"
 )
 
-// maxRows is how many detailed rows an Observation holds; more is overflow, and overflow is unknown.
-const maxRows = 500
-
 // Tuple is what is watched: packets to one address, port and protocol.
 type Tuple = migration.WatchedTuple
+
+// The protocols of a Tuple.
+const (
+	tcp  = "TCP"
+	udp  = "UDP"
+	sctp = "SCTP"
+)
 
 // Flow is one connection-tracking entry whose original destination is a watched tuple.
 type Flow struct {
@@ -29,108 +37,55 @@ type Flow struct {
 	Client netip.AddrPort
 	// Replied: packets were seen both ways. Closing: it is being torn down.
 	Replied, Closing bool
+	// Left is how long the entry would stand without another packet.
+	Left time.Duration
 }
 
-// Table is the node's connection-tracking table.
-type Table interface {
-	// Flows lists the entries of the watched tuples. An interrupted dump is an error: it would read as zero.
-	Flows(watched map[Tuple]bool) ([]Flow, error)
+// Event is the begin or the end of a Flow.
+type Event struct {
+	Flow  Flow
+	Ended bool
+}
+
+// Count is what was counted for one tuple since its element was made. Attempts are packets that ask for a connection: TCP
+// with SYN and without ACK, SCTP with INIT; UDP has none.
+type Count struct {
+	Packets, Attempts uint64
+}
+
+// Reading is what one look saw.
+type Reading struct {
+	// Signals that could be had. What belongs to another one is empty and means nothing.
+	Signals []v1alpha1.Signal
+	// Mode is how the node serves Services; "" where that is not known.
+	Mode v1alpha1.ProxyMode
+	// Counts of all watched tuples.
+	Counts map[Tuple]Count
+	// Flows that stand now.
+	Flows []Flow
+	// Events since the reading before, in their order.
+	Events []Event
+	// Losses say why this reading does not follow on the one before.
+	Losses []Loss
+}
+
+// Loss is a reason why something may have been missed.
+type Loss struct {
+	Reason v1alpha1.GapReason
+	Why    string
+}
+
+// Meter looks at the node.
+type Meter interface {
+	// Read looks at the watched tuples. It does not fail: a signal that cannot be had is missing from the reading.
+	Read(watched map[Tuple]bool) Reading
 }
 
 // Identity is what a report says of the node beside traffic.
 type Identity struct {
 	Node, BootID string
-	ProxyMode    v1alpha1.ProxyMode
+	// ProxyMode as somebody said it is; "" to report what is found.
+	ProxyMode v1alpha1.ProxyMode
 	// StaleAfter is how long a report may be believed, in seconds.
 	StaleAfter int32
-}
-
-// Observer remembers sweeps. It is not safe for concurrent use.
-type Observer struct {
-	identity Identity
-	watched  string
-	since    time.Time
-	seen     map[Flow]bool
-	traffic  map[Tuple]*usage
-}
-
-type usage struct {
-	established int64
-	lastNew     time.Time
-}
-
-// NewObserver begins with no coverage.
-func NewObserver(id Identity) *Observer {
-	return &Observer{identity: id, seen: map[Flow]bool{}, traffic: map[Tuple]*usage{}}
-}
-
-// Gap says that nothing was seen until now: what was not looked at may have happened.
-func (o *Observer) Gap() {
-	o.since, o.seen, o.traffic = time.Time{}, map[Flow]bool{}, map[Tuple]*usage{}
-}
-
-// Sweep takes one listing in. watched is the hash of the watched set; another one is a gap.
-func (o *Observer) Sweep(now time.Time, watched string, flows []Flow) {
-	if o.watched != watched || o.since.IsZero() {
-		o.Gap()
-		o.watched, o.since = watched, now
-	}
-	seen := map[Flow]bool{}
-	for _, u := range o.traffic {
-		u.established = 0
-	}
-	for _, f := range flows {
-		key := Flow{Tuple: f.Tuple, Client: f.Client}
-		u := o.usage(f.Tuple)
-		if f.Replied && !f.Closing && !seen[key] {
-			u.established++
-		}
-		// An entry that stood in the last listing is not new. UDP has no connections: every entry is use now.
-		if !o.seen[key] || f.Tuple.Protocol == "UDP" {
-			u.lastNew = now
-		}
-		seen[key] = true
-	}
-	o.seen = seen
-}
-
-func (o *Observer) usage(t Tuple) *usage {
-	u, ok := o.traffic[t]
-	if !ok {
-		u = &usage{}
-		o.traffic[t] = u
-	}
-	return u
-}
-
-// Status is the report of what was seen.
-func (o *Observer) Status(now time.Time) v1alpha1.ObservationStatus {
-	out := v1alpha1.ObservationStatus{
-		Source: v1alpha1.SourceNode, Node: o.identity.Node, BootID: o.identity.BootID, ProxyMode: o.identity.ProxyMode,
-		ReportedAt: metav1.NewTime(now), CoverageSince: metav1.NewTime(o.since), Watched: o.watched,
-		StaleAfterSeconds: o.identity.StaleAfter, Signals: []v1alpha1.Signal{v1alpha1.SignalEntries},
-	}
-	for _, t := range o.tuples() {
-		if len(out.Traffic) == maxRows {
-			out.Overflow = true
-			break
-		}
-		u := o.traffic[t]
-		last := metav1.NewTime(u.lastNew)
-		out.Traffic = append(out.Traffic, v1alpha1.TupleTraffic{
-			Address: t.Address.String(), Port: t.Port, Protocol: t.Protocol, Established: u.established, LastNew: &last,
-		})
-	}
-	return out
-}
-
-func (o *Observer) tuples() []Tuple {
-	out := make([]Tuple, 0, len(o.traffic))
-	for t := range o.traffic {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b Tuple) int {
-		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port), strings.Compare(a.Protocol, b.Protocol))
-	})
-	return out
 }

@@ -17,8 +17,10 @@ import (
 
 // Writer sweeps and writes the node's Observation.
 type Writer struct {
+	// Claims reads AddressClaims, and Client reads and writes the Observation.
+	Claims   client.Reader
 	Client   client.Client
-	Table    Table
+	Meter    Meter
 	Observer *Observer
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -28,14 +30,14 @@ type Writer struct {
 	last v1alpha1.ObservationStatus
 }
 
-// Run sweeps until ctx ends. A sweep that fails is logged and is a gap; it ends nothing.
+// Run sweeps until ctx ends. A sweep that fails is logged and ends nothing: what was seen is written in the next one, and
+// until then the report ages.
 func (w *Writer) Run(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if err := w.sweep(ctx); err != nil {
-			w.Log.Error("Sweep failed: coverage begins anew", "err", err)
-			w.Observer.Gap()
+			w.Log.Error("Sweep failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -47,19 +49,16 @@ func (w *Writer) Run(ctx context.Context, interval time.Duration) error {
 
 func (w *Writer) sweep(ctx context.Context) error {
 	var claims v1alpha1.AddressClaimList
-	if err := w.Client.List(ctx, &claims); err != nil {
+	if err := w.Claims.List(ctx, &claims); err != nil {
 		return fmt.Errorf("listing AddressClaims: %w", err)
 	}
 	watched := map[Tuple]bool{}
 	for _, t := range migration.Watched(claims.Items) {
 		watched[t] = true
 	}
-	flows, err := w.Table.Flows(watched)
-	if err != nil {
-		return err
-	}
+	reading := w.Meter.Read(watched)
 	now := w.Now()
-	w.Observer.Sweep(now, migration.WatchedHash(claims.Items), flows)
+	w.Observer.Sweep(now, migration.WatchedHash(claims.Items), watched, reading)
 	return w.write(ctx, w.Observer.Status(now))
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -14,7 +15,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"offramp.dev/agent"
@@ -37,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("offramp-agent", flag.ContinueOnError)
 	node := fs.String("node-name", os.Getenv("NODE_NAME"), "Name of the node. Default: $NODE_NAME.")
 	interval := fs.Int("interval-seconds", 10, "Seconds between two sweeps, 1 to 600.")
-	mode := fs.String("proxy-mode", "", "kube-proxy's mode on this node: NFTables, IPTables, IPVS or Other; empty: not known.")
+	mode := fs.String("proxy-mode", "", "kube-proxy's mode on this node: NFTables, IPTables, IPVS or Other. Default: what is found.")
 	ctrl.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -52,28 +55,53 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("reading the boot id: %w", err)
 	}
-	c, err := connect()
+	c, claims, err := connect(ctx)
 	if err != nil {
 		return err
 	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	meter := &agent.Node{Log: log}
 	w := agent.Writer{
-		Client: c, Table: agent.Netlink{}, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Now: time.Now,
+		Client: c, Claims: claims, Meter: meter, Log: log, Now: time.Now,
 		Observer: agent.NewObserver(agent.Identity{
 			Node: *node, BootID: strings.TrimSpace(string(boot)), ProxyMode: v1alpha1.ProxyMode(*mode), StaleAfter: int32(6 * *interval),
 		}),
 		Name: *node,
 	}
-	return w.Run(ctx, time.Duration(*interval)*time.Second)
+	return errors.Join(w.Run(ctx, time.Duration(*interval)*time.Second), meter.Close())
 }
 
-func connect() (client.Client, error) {
+// connect gives a client, and a reader that watches AddressClaims.
+func connect(ctx context.Context) (client.Client, client.Reader, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding the API server (flag --kubeconfig, $KUBECONFIG or in-cluster): %w", err)
+		return nil, nil, fmt.Errorf("finding the API server (flag --kubeconfig, $KUBECONFIG or in-cluster): %w", err)
 	}
 	s := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return client.New(cfg, client.Options{Scheme: s})
+	c, err := client.New(cfg, client.Options{Scheme: s})
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client: %w", err)
+	}
+	claims, err := watch(ctx, cfg, s)
+	return c, claims, err
+}
+
+// watch begins to watch AddressClaims and waits until all of them are known: fewer would read as another watched set.
+func watch(ctx context.Context, cfg *rest.Config, s *runtime.Scheme) (client.Reader, error) {
+	claims, err := cache.New(cfg, cache.Options{Scheme: s, DefaultTransform: cache.TransformStripManagedFields()})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of AddressClaims: %w", err)
+	}
+	if _, err := claims.GetInformer(ctx, &v1alpha1.AddressClaim{}, cache.BlockUntilSynced(false)); err != nil {
+		return nil, fmt.Errorf("watching AddressClaims: %w", err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- claims.Start(ctx) }()
+	if !claims.WaitForCacheSync(ctx) {
+		return nil, fmt.Errorf("watching AddressClaims: %w", errors.Join(context.Cause(ctx), <-failed))
+	}
+	return claims, nil
 }

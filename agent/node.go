@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+
+	"offramp.dev/api/v1alpha1"
+)
+
+// Node measures the node whose network namespace it runs in.
+type Node struct {
+	Log *slog.Logger
+
+	counters Counters
+	events   *Events
+	// said is what was logged last of each signal, so that nothing is said in every sweep.
+	said map[string]string
+}
+
+// Read looks at the three signals. Counters come first, because entries and events explain them.
+func (n *Node) Read(watched map[Tuple]bool) Reading {
+	var r Reading
+	var err error
+	if r.Mode, err = proxyMode(); n.good("proxy mode", err) && r.Mode == "" {
+		n.say("proxy mode", "no rules of kube-proxy, or those of two modes: give --proxy-mode")
+	}
+	n.count(&r, watched)
+	lost, err := n.listen(watched)
+	if n.good(string(v1alpha1.SignalEvents), err) {
+		n.loss(&r, v1alpha1.GapEvents, lost)
+	}
+	if r.Flows, err = entries(watched); n.good(string(v1alpha1.SignalEntries), err) {
+		r.Signals = append(r.Signals, v1alpha1.SignalEntries)
+	}
+	if n.events != nil {
+		n.take(&r)
+	}
+	return r
+}
+
+func (n *Node) count(r *Reading, watched map[Tuple]bool) {
+	counts, lost, err := n.counters.Read(watched)
+	if !n.good(string(v1alpha1.SignalCounters), err) {
+		return
+	}
+	n.loss(r, v1alpha1.GapCounters, lost)
+	r.Counts, r.Signals = counts, append(r.Signals, v1alpha1.SignalCounters)
+}
+
+// listen makes sure that somebody listens, and says what they listen for.
+func (n *Node) listen(watched map[Tuple]bool) (lost string, err error) {
+	if err := eventsOn(); err != nil {
+		return "", errors.Join(err, n.hangUp())
+	}
+	if n.events == nil {
+		if n.events, err = Listen(eventBuffer); err != nil {
+			n.events = nil
+			return "", err
+		}
+		lost = "began to listen"
+	}
+	n.events.Watch(watched)
+	return lost, nil
+}
+
+func (n *Node) take(r *Reading) {
+	events, lost, err := n.events.Take()
+	if !n.good(string(v1alpha1.SignalEvents), err) {
+		n.good(string(v1alpha1.SignalEvents), errors.Join(err, n.hangUp()))
+		return
+	}
+	n.loss(r, v1alpha1.GapEvents, lost)
+	r.Events, r.Signals = events, append(r.Signals, v1alpha1.SignalEvents)
+}
+
+func (n *Node) hangUp() error {
+	if n.events == nil {
+		return nil
+	}
+	events := n.events
+	n.events = nil
+	return events.Close()
+}
+
+// Close removes what was made on the node.
+func (n *Node) Close() error { return errors.Join(n.hangUp(), n.counters.Close()) }
+
+func (n *Node) loss(r *Reading, reason v1alpha1.GapReason, why string) {
+	if why == "" {
+		return
+	}
+	n.Log.Warn("Something may have been missed: coverage begins anew", "reason", reason, "why", why)
+	r.Losses = append(r.Losses, Loss{reason, why})
+}
+
+// good logs an error, once, and its end.
+func (n *Node) good(signal string, err error) bool {
+	if err == nil {
+		n.say(signal, "")
+		return true
+	}
+	n.say(signal, err.Error())
+	return false
+}
+
+func (n *Node) say(signal, text string) {
+	if n.said == nil {
+		n.said = map[string]string{}
+	}
+	if n.said[signal] == text {
+		return
+	}
+	n.said[signal] = text
+	if text == "" {
+		n.Log.Info("Measured again", "signal", signal)
+		return
+	}
+	n.Log.Error("Cannot be measured, and is left out", "signal", signal, "err", text)
+}
