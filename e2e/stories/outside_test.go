@@ -28,7 +28,7 @@ func (s *story) client(name string) *outside {
 	must(s.t, err)
 	route := fmt.Sprintf("ip route add %s/32 via %s; ", s.old, worker)
 	if s.attraction == "Interface" {
-		route = "" // the address answers ARP on the client's own network
+		route = fmt.Sprintf("ip route add %s/32 dev eth0; ", s.old) // it answers ARP on the client's own network
 	}
 	c := &outside{container: cluster + "-client-" + name}
 	_, _ = docker("rm", "-f", c.container)

@@ -23,6 +23,10 @@ const (
 	behindTraefik = `
 gateway: {className: traefik, namespace: gateways, profile: StaticService, staticService: {namespace: gateways, name: public}}
 pools: [static]`
+	// behindDouble is the annotation profile: an address for each Gateway.
+	behindDouble = `
+gateway: {className: double, namespace: gateways, profile: Annotation}
+pools: [migration]`
 	byLoadBalancer = `
 strategies: [LoadBalancer]
 pools: [migration]`
@@ -128,7 +132,9 @@ func (s *story) stillThereWhileHeld(c *outside) {
 
 func fromHalf(t *testing.T) {
 	t.Parallel()
-	s := shared.begin(t, web("half", 11))
+	p := web("half", 11)
+	p.policy = behindDouble
+	s := shared.begin(t, p)
 	s.advance(v1alpha1.GoalStage)
 	s.reach("Proven")
 	s.advance(v1alpha1.GoalCutOver)
@@ -153,7 +159,9 @@ func (s *story) shareIsSeen(c *outside) {
 
 func fromDrained(t *testing.T) {
 	t.Parallel()
-	s := shared.begin(t, web("drained", 12))
+	p := web("drained", 12)
+	p.policy = behindDouble
+	s := shared.begin(t, p)
 	s.advance(v1alpha1.GoalStage)
 	s.reach("Proven")
 	s.advance(v1alpha1.GoalCutOver)
