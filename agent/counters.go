@@ -140,7 +140,11 @@ func (m *made) read(watched map[Tuple]bool) (map[Tuple]Count, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	if err := m.update(watched); err != nil {
+	err := m.update(watched)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, errTouched // what should be deleted was gone
+	case err != nil:
 		return nil, fmt.Errorf("writing the elements of nftables table inet %s: %w", tableName, err)
 	}
 	counts, err := m.counts()
@@ -165,21 +169,26 @@ func (m *made) check() error {
 
 // update adds and deletes elements, so that those that stay keep their counters.
 func (m *made) update(watched map[Tuple]bool) error {
+	var stale, fresh []Tuple
 	for t := range m.elements {
 		if !watched[t] {
-			if err := m.change([]Tuple{t}, false); err != nil {
-				return err
-			}
+			stale = append(stale, t)
 		}
 	}
-	var fresh []Tuple
 	for t := range watched {
 		if !m.elements[t] {
 			fresh = append(fresh, t)
 		}
 	}
-	for chunk := range slices.Chunk(fresh, maxElements) {
-		if err := m.change(chunk, true); err != nil {
+	if err := m.changeAll(stale, false); err != nil {
+		return err
+	}
+	return m.changeAll(fresh, true)
+}
+
+func (m *made) changeAll(tuples []Tuple, add bool) error {
+	for chunk := range slices.Chunk(tuples, maxElements) {
+		if err := m.change(chunk, add); err != nil {
 			return err
 		}
 	}

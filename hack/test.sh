@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim lint verify api
+[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)
@@ -20,10 +20,11 @@ for name; do
     guard) ring -ring guard -- go -C guard/celtest test -json ./... ;;
     walk) ring -ring walk -- env OFFRAMP_WALK_RUNS="${OFFRAMP_WALK_RUNS:-20000}" go test -json -count=1 -timeout 30m -run Walk ./migration ;;
     sim) ring -ring sim -- go test -json -timeout 20m ./sim/... ;;
+    agent) ring -ring agent -- hack/agent-ring.sh ;;
     lint) ring -ring lint -command -- hack/lint.sh ;;
     verify) ring -ring verify -command -- hack/verify.sh ;;
     api) ring -ring api -- hack/api-ring.sh ;;
-    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, lint, verify, api" >&2; exit 1 ;;
+    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, api" >&2; exit 1 ;;
   esac
 done
 bin/ringsum -results "$results" -total
