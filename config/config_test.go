@@ -54,3 +54,26 @@ func withoutComments(doc string) string {
 	}
 	return out.String()
 }
+
+// The control plane writes the rules of an aggregated role. Who lists them, even as empty, cannot apply twice: an upgrade
+// by server-side apply is a conflict.
+func TestAnAggregatedRoleLeavesItsRulesToTheControlPlane(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("rbac/people.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregated := 0
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		if !strings.Contains(doc, "\naggregationRule:") {
+			continue
+		}
+		aggregated++
+		if strings.Contains(doc, "\nrules:") {
+			t.Errorf("it lists rules:\n%s", doc)
+		}
+	}
+	if aggregated == 0 {
+		t.Error("no aggregated role was looked at")
+	}
+}
