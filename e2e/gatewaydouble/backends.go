@@ -107,7 +107,7 @@ func (w *world) endpoints(svc *corev1.Service, port corev1.ServicePort) []netip.
 func readyIn(s *discoveryv1.EndpointSlice, port string) []netip.AddrPort {
 	out := []netip.AddrPort{}
 	for _, p := range s.Ports {
-		number, ok := PortRange{1, 65535}.at(deref(p.Port))
+		number, ok := PortRange{1, 65535}.at(int64(deref(p.Port)))
 		if !ok || deref(p.Name) != port || cmp.Or(deref(p.Protocol), corev1.ProtocolTCP) != corev1.ProtocolTCP {
 			continue
 		}

@@ -83,11 +83,11 @@ func judgeClass(c *gatewayv1.GatewayClass, byDefault Mode) *class {
 
 func (v *view) judgeGateway(g *gatewayv1.Gateway, c *class) *served {
 	out := &served{Gateway: g, mode: c.mode, refused: v.refuses(g, c), listeners: judgeListeners(g.Spec.Listeners)}
-	if s := v.world.service(g.Namespace, serviceName(g.Name)); s != nil && metav1.IsControlledBy(s, g) {
+	if s := v.service(g.Namespace, serviceName(g.Name)); s != nil && metav1.IsControlledBy(s, g) {
 		out.service = s
 	}
 	for _, l := range out.listeners {
-		l.port, _ = v.settings.Ports.at(out.targetPort(l.spec.Port))
+		l.port, _ = v.settings.Ports.at(int64(out.targetPort(l.spec.Port)))
 	}
 	return out
 }

@@ -110,7 +110,7 @@ func (r *Reconciler) provisionOne(ctx context.Context, v *view, g *served, targe
 	}
 	name := serviceName(g.Name)
 	if other := v.live.service(g.Namespace, name); other != nil && g.service == nil {
-		return fmt.Errorf("Service %s/%s is not this Gateway's: delete it, or name the Gateway otherwise", g.Namespace, name)
+		return fmt.Errorf("there is a Service %s/%s that is not this Gateway's: delete it, or name the Gateway otherwise", g.Namespace, name)
 	}
 	err := r.Client.Apply(ctx, v.serviceFor(g, targets), client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if err != nil {

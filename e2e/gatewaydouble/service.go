@@ -60,7 +60,7 @@ func (v *view) allocate() (map[*served]map[int32]uint16, error) {
 func (a allocation) remembered(g *served) map[int32]uint16 {
 	out := map[int32]uint16{}
 	for _, port := range g.ports() {
-		if target, ok := a.ports.at(g.targetPort(port)); ok && !a.taken[target] {
+		if target, ok := a.ports.at(int64(g.targetPort(port))); ok && !a.taken[target] {
 			a.taken[target], out[port] = true, target
 		}
 	}
@@ -73,13 +73,13 @@ func (a allocation) free(g *served, port int32) (uint16, error) {
 	count := uint32(a.ports.Last) - uint32(a.ports.First) + 1
 	start := binary.BigEndian.Uint32(sum[:4]) % count
 	for i := range count {
-		target, _ := a.ports.at(int32(a.ports.First) + int32((start+i)%count))
+		target, _ := a.ports.at(int64(a.ports.First) + int64((start+i)%count))
 		if !a.taken[target] {
 			a.taken[target] = true
 			return target, nil
 		}
 	}
-	return 0, fmt.Errorf("Gateway %s/%s spec.listeners: all ports from %d to %d are taken: give --ports a wider range", g.Namespace, g.Name, a.ports.First, a.ports.Last)
+	return 0, fmt.Errorf("spec.listeners of Gateway %s/%s: all ports from %d to %d are taken: give --ports a wider range", g.Namespace, g.Name, a.ports.First, a.ports.Last)
 }
 
 // provisioned tells whether the Gateway is to have a Service.

@@ -2,6 +2,7 @@ package gatewaydouble
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,11 +72,15 @@ type PortRange struct{ First, Last uint16 }
 func DefaultPorts() PortRange { return PortRange{20000, 29999} }
 
 // at reads a Service's target port; false where it is none of the range.
-func (r PortRange) at(port int32) (uint16, bool) {
-	if port < int32(r.First) || port > int32(r.Last) {
+func (r PortRange) at(port int64) (uint16, bool) {
+	if port < 0 || port > math.MaxUint16 {
 		return 0, false
 	}
-	return uint16(port), true
+	number := uint16(port)
+	if number < r.First || number > r.Last {
+		return 0, false
+	}
+	return number, true
 }
 
 // Validate tells what is missing.

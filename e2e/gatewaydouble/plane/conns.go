@@ -74,7 +74,7 @@ func (c *trackedConn) Close() error {
 
 // closeAll stops listening and cuts every connection.
 func (t *tracked) closeAll() {
-	_ = t.Listener.Close() // it has nothing to flush
+	_ = t.Close() // it has nothing to flush
 	t.mu.Lock()
 	open := t.open
 	t.open = nil
