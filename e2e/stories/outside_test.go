@@ -73,26 +73,23 @@ func (c *outside) hold(n int) error {
 	return c.control.Hold(n)
 }
 
-// end stops the client and takes its counts in.
-func (c *outside) end(t *testing.T, r *result) {
+// end stops the client, takes its counts in and answers its last words.
+func (c *outside) end(t *testing.T, r *result) traffic.Stats {
 	t.Helper()
 	st, err := c.control.Stop()
 	if err != nil {
 		t.Errorf("the client's last words: %v", err)
-		return
+		return st
 	}
 	r.Sent, r.Lost = r.Sent+st.Sent, r.Lost+st.Lost
 	r.Held, r.Cut = r.Held+c.held, r.Cut+st.Held.Cut
-	if st.MissedTicks > 0 {
-		t.Errorf("the client itself was too slow: %d requests were never sent", st.MissedTicks)
-	}
-	for i, l := range st.LostList {
-		if i == 10 {
-			break
-		}
+	for _, l := range st.LostList[:min(len(st.LostList), 5)] {
 		t.Logf("lost: %+v", l)
 	}
-	_, _ = docker("rm", "-f", c.container)
+	if out, err := docker("rm", "-f", c.container); err != nil {
+		t.Logf("removing %s: %v %s", c.container, err, out)
+	}
+	return st
 }
 
 // apiWrites counts the controller's successful writes to this story's objects, by the API server's audit log.

@@ -19,6 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/e2e/traffic"
 )
 
 // plan is what a story begins with.
@@ -52,7 +53,15 @@ type story struct {
 	entryPoint string
 	clients    []*outside
 	waits      map[string]any
+	// faulted is the path on which a fault may lose requests: an address, newPath or everyPath; empty where nothing may be lost.
+	faulted string
 }
+
+// Paths that a fault may hit, beside an address.
+const (
+	newPath   = "new"
+	everyPath = "every"
+)
 
 // begin creates backends, record, policy and Service, and starts a client that never stops once the old path answers.
 func (l *lab) begin(t *testing.T, p plan) *story {
@@ -369,14 +378,31 @@ func (s *story) restored() {
 func (s *story) finish() {
 	r := result{Story: s.t.Name(), Wall: seconds(time.Since(s.began)), Waits: s.waits}
 	for _, c := range s.clients {
-		c.end(s.t, &r)
-	}
-	if r.Lost > 0 || r.Cut > 0 {
-		s.t.Errorf("%d of %d requests lost, %d of %d held connections cut", r.Lost, r.Sent, r.Cut, r.Held)
+		s.lossless(c.end(s.t, &r))
 	}
 	r.APIWrites, r.DNSUpdates = s.apiWrites(), s.dnsUpdates()
 	if r.Passed = !s.t.Failed(); !r.Passed {
 		s.keepArtifacts()
 	}
+	if s.faulted != "" {
+		r.Note = "a fault was injected on path " + s.faulted
+	}
 	results.add(r)
+}
+
+// lossless insists that nothing was lost, or only on the path that the story broke.
+func (s *story) lossless(st traffic.Stats) {
+	s.t.Helper()
+	if s.faulted == "" {
+		if err := st.Verdict(); err != nil {
+			s.t.Error(err)
+		}
+		return
+	}
+	for address, a := range st.PerAddress {
+		hit := s.faulted == everyPath || s.faulted == address || s.faulted == newPath && address != s.old
+		if a.Lost > 0 && !hit {
+			s.t.Errorf("%d requests lost at %s, which the fault does not touch", a.Lost, address)
+		}
+	}
 }

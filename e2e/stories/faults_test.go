@@ -1,0 +1,324 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"offramp.dev/api/v1alpha1"
+)
+
+// TestMisbehaviors is story 7: what a Gateway implementation does wrong is caught before any name moves.
+func TestMisbehaviors(t *testing.T) {
+	for name, c := range map[string]struct {
+		class   string
+		n       int
+		reasons []string
+	}{
+		"story 7 an implementation that writes externalIPs":                {"double-external-ips", 50, []string{"WritesExternalIPs"}},
+		"story 7 an implementation that sets a foreign loadBalancerClass":  {"double-foreign-class", 51, []string{"ForeignClass"}},
+		"story 7 an implementation that is Programmed without an address": {"double-no-address", 52, []string{"PathUnknown", "AddressMismatch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := web(c.class, c.n)
+			p.rate, p.policy = 10, "gateway: {className: "+c.class+", namespace: gateways, profile: Annotation}\npools: [migration]"
+			s := shared.begin(t, p)
+			s.advance(v1alpha1.GoalStage)
+			s.reach("Staged")
+			s.holdsAt("Proven", c.reasons...)
+			s.advance(v1alpha1.GoalRelease)
+			s.stays("Proven", 20*time.Second, "the implementation misbehaves")
+			if got, err := dig("198.51.100.53", s.host, "A"); err != nil || got != s.old {
+				t.Errorf("names moved: %q (%v)", got, err)
+			}
+			s.turn()
+			s.undone()
+			s.restored()
+		})
+	}
+}
+
+// TestKilled is the first part of story 6: the leader is killed at every gate, and the walk ends as if it had not been.
+func TestKilled(t *testing.T) {
+	p := web("killed", 40)
+	p.policy, p.held = byLoadBalancer, 5
+	s := shared.begin(t, p)
+	gates := []string{"Recorded", "Claimed", "Staged", "Proven", "TTLLowered", "Share50", "Shifted", "Settled", "Drained", "Released", "Soaked", "TTLRestored"}
+	s.advance(v1alpha1.GoalStage)
+	for _, gate := range gates {
+		if gate == "TTLLowered" {
+			s.advance(v1alpha1.GoalRelease)
+		}
+		if gate == "Drained" {
+			s.endAll(s.clients[0], s.old)
+		}
+		s.reach(gate)
+		s.killLeader()
+	}
+	s.released()
+	s.turn()
+	s.killLeader()
+	s.undone()
+	s.restored()
+}
+
+// killLeader sends SIGKILL to the leading controller's process on its node, and deletes the dead Pod so that the next one
+// starts without the kubelet's back-off.
+func (s *story) killLeader() {
+	s.t.Helper()
+	var pod corev1.Pod
+	eventually(s.t, 2*time.Minute, "a leader is there to be killed", func() error {
+		var lease coordinationv1.Lease
+		if err := s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: "offramp-controller"}, &lease); err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+			return errors.New("nobody holds the lease")
+		}
+		name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+		return s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: name}, &pod)
+	})
+	_, err := docker("exec", pod.Spec.NodeName, "sh", "-c", fmt.Sprintf(
+		`set -e; c=$(crictl ps -q --label io.kubernetes.pod.name=%s); kill -9 "$(crictl inspect -o go-template --template '{{.info.pid}}' "$c")"`, pod.Name))
+	must(s.t, err)
+	_, err = kubectl("", "-n", system, "delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
+	must(s.t, err)
+}
+
+// TestFaults is the rest of story 6, and story 8: one after the other, for each hits parts that all stories share.
+func TestFaults(t *testing.T) {
+	t.Run("story 6 the new path fails at half", newPathFails)
+	t.Run("story 6 BIND refuses and recovers", primaryRefuses)
+	t.Run("story 6 the secondary lags", secondaryLags)
+	t.Run("story 6 the announcing speaker dies", speakerDies)
+	t.Run("story 6 the lease is lost", leaseLost)
+	t.Run("story 6 a worker stops during the shift", workerStops)
+	t.Run("story 8 kube-proxy without external IPs", gateOff)
+}
+
+// newPathFails: names go back by themselves, and not forward again in the attempt, even when the path looks well again.
+func newPathFails(t *testing.T) {
+	p := web("fails", 41)
+	p.policy = behindDouble
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+	s.advance(v1alpha1.GoalCutOver)
+	s.reach("Share50")
+	s.faulted = newPath // it fails on purpose
+	s.fault(`{"mode":"500","forwardedOnly":true,"health":true}`)
+	eventually(t, most, "names are back", func() error { return s.answers(s.old) })
+	s.fault(`{"mode":"none"}`)
+	time.Sleep(30 * time.Second)
+	must(t, s.answers(s.old))
+	if n := s.stamps(v1alpha1.StampAbort); n != 1 {
+		t.Errorf("%d Abort stamps, want 1", n)
+	}
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+// fault makes this story's backends misbehave; what is served through a proxy only, where the body says so.
+func (s *story) fault(body string) {
+	s.t.Helper()
+	var pods corev1.PodList
+	must(s.t, s.admin.List(context.Background(), &pods, client.InNamespace(tenant), client.MatchingLabels{"app": s.name}))
+	for i := range pods.Items {
+		_, err := docker("exec", pods.Items[i].Spec.NodeName, "curl", "-fsS", "-X", "POST", "-d", body, "http://"+pods.Items[i].Status.PodIP+":8099/fault")
+		must(s.t, err)
+	}
+}
+
+// answers insists on what both name servers say.
+func (s *story) answers(want string) error {
+	for _, server := range []string{"198.51.100.53", "198.51.100.54"} {
+		if got, err := dig(server, s.host, "A"); err != nil || got != want {
+			return fmt.Errorf("%s answers %q for %s, not %s (%w)", server, got, s.host, want, err)
+		}
+	}
+	return nil
+}
+
+func (s *story) stamps(kind v1alpha1.StampKind) int {
+	s.t.Helper()
+	journal, err := s.journal()
+	must(s.t, err)
+	n := 0
+	for _, j := range journal {
+		if j.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// primaryRefuses: while the primary is frozen nothing moves, and the reason is told; thawed, the walk goes on.
+func primaryRefuses(t *testing.T) {
+	p := web("refuses", 42)
+	p.policy = byLoadBalancer
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+	rndc(t, "freeze", zone)
+	thaw := func() { rndc(t, "thaw", zone) }
+	t.Cleanup(thaw)
+	s.advance(v1alpha1.GoalCutOver)
+	s.stays("TTLLowered", 30*time.Second, "the zone is frozen")
+	must(t, s.answers(s.old))
+	thaw()
+	s.reach("Settled")
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+func rndc(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := docker(append([]string{"exec", primary, "rndc", "-k", "/run/rndc.key"}, args...)...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// secondaryLags: a server that does not answer is unknown, and unknown holds.
+func secondaryLags(t *testing.T) {
+	p := web("lags", 43)
+	p.policy = byLoadBalancer
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+	_, err := docker("pause", second)
+	must(t, err)
+	resume := func() { _, _ = docker("unpause", second) }
+	t.Cleanup(resume)
+	s.advance(v1alpha1.GoalCutOver)
+	s.stays("TTLLowered", 40*time.Second, "the secondary does not answer")
+	resume()
+	s.reach("Settled")
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+// speakerDies: another node announces the address; what is lost is lost on the new path, within MetalLB's failover.
+func speakerDies(t *testing.T) {
+	p := web("speaker", 44)
+	p.policy = byLoadBalancer
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+	s.advance(v1alpha1.GoalCutOver)
+	s.reach("Share50")
+	s.faulted = newPath // until another node announces it
+	_, err := kubectl("", "-n", "metallb-system", "delete", "pod", "-l", "component=speaker", "--grace-period=0", "--force")
+	must(t, err)
+	_, err = kubectl("", "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
+	must(t, err)
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+// leaseLost: a leader whose lease is taken stops, and the next one goes on.
+func leaseLost(t *testing.T) {
+	p := web("lease", 45)
+	p.policy = byLoadBalancer
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Claimed")
+	_, err := kubectl("", "-n", system, "patch", "lease", "offramp-controller", "--type=merge", "-p", `{"spec":{"holderIdentity":"nobody","leaseDurationSeconds":6}}`)
+	must(t, err)
+	s.reach("Proven")
+	s.advance(v1alpha1.GoalCutOver)
+	s.reach("Settled")
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+// workerStops: the second worker ends in the middle. Its agent is silent, so nothing drains until it is back.
+func workerStops(t *testing.T) {
+	p := web("worker", 46)
+	p.policy = byLoadBalancer
+	s := shared.begin(t, p)
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+	s.advance(v1alpha1.GoalCutOver)
+	s.reach("Share50")
+	s.faulted = everyPath // a backend and maybe the announcer stop
+	_, err := docker("pause", s.workers[1])
+	must(t, err)
+	resume := func() { _, _ = docker("unpause", s.workers[1]) }
+	t.Cleanup(resume)
+	s.stays("Drained", 90*time.Second, "a node is silent")
+	resume()
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
+// gateOff is story 8. Before: what the inventory names does break. After release: nothing changes for clients.
+func gateOff(t *testing.T) {
+	p := web("gate", 47)
+	p.policy = byLoadBalancer
+	moved := shared.begin(t, p)
+	moved.advance(v1alpha1.GoalStage)
+	moved.reach("Proven")
+	moved.advance(v1alpha1.GoalRelease)
+	moved.reach("TTLRestored")
+	left := shared.begin(t, func() plan { q := web("left", 48); q.policy = byLoadBalancer; return q }())
+	out, _ := shared.plugin("inventory", "-n", tenant)
+	if !strings.Contains(out, tenant+"/left") || !strings.Contains(out, left.old) {
+		t.Errorf("the inventory does not name the Service that would break:\n%s", out)
+	}
+	left.faulted = left.old
+	proxyGate(t, false)
+	t.Cleanup(func() { proxyGate(t, true) })
+	eventually(t, 2*time.Minute, "what was not moved breaks", func() error {
+		st, err := left.clients[0].control.Stats(5 * time.Second)
+		if err == nil && st.Window.PerAddress[left.old].Answered > 0 {
+			err = errors.New("it still answers")
+		}
+		return err
+	})
+	time.Sleep(30 * time.Second)
+	proxyGate(t, true)
+}
+
+// proxyGate writes kube-proxy's configuration and starts it anew.
+func proxyGate(t *testing.T, on bool) {
+	t.Helper()
+	config, err := kubectl("", "-n", "kube-system", "get", "configmap", "kube-proxy", "-o", "jsonpath={.data.config\\.conf}")
+	must(t, err)
+	var lines []string
+	for line := range strings.SplitSeq(config, "\n") {
+		if !strings.HasPrefix(line, "featureGates:") && !strings.HasPrefix(line, "  AllowServiceExternalIPs:") {
+			lines = append(lines, line)
+		}
+	}
+	file := shared.state("config.conf")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "%s\nfeatureGates:\n  AllowServiceExternalIPs: %t\n", strings.Join(lines, "\n"), on), 0o600))
+	kubeconfig, err := kubectl("", "-n", "kube-system", "get", "configmap", "kube-proxy", "-o", "jsonpath={.data.kubeconfig\\.conf}")
+	must(t, err)
+	other := shared.state("kubeconfig.conf")
+	must(t, os.WriteFile(other, []byte(kubeconfig), 0o600))
+	manifest, err := kubectl("", "-n", "kube-system", "create", "configmap", "kube-proxy", "--from-file="+file, "--from-file="+other, "--dry-run=client", "-o", "yaml")
+	must(t, err)
+	_, err = kubectl(manifest, "replace", "-f", "-")
+	must(t, err)
+	_, err = kubectl("", "-n", "kube-system", "rollout", "restart", "daemonset/kube-proxy")
+	must(t, err)
+	_, err = kubectl("", "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=120s")
+	must(t, err)
+}
