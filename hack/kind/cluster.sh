@@ -145,7 +145,8 @@ names() {
   host "$name-resolver" 198.51.100.55 "exec unbound -d -c /names/unbound.conf"
 }
 
-restart() {
+restart() { # apply what this tree says, and start anew what runs the programs, for the image's name stays the same
+  offramp
   kube -n offramp-system rollout restart deployment/offramp-controller >/dev/null
   kube -n offramp-agent rollout restart daemonset/offramp-agent >/dev/null
   kube -n gateways rollout restart deployment/gatewaydouble >/dev/null
