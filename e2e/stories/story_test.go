@@ -384,6 +384,9 @@ func (s *story) finish() {
 	if r.Passed = !s.t.Failed(); !r.Passed {
 		s.keepArtifacts()
 	}
+	if r.Passed {
+		s.sweep()
+	}
 	if s.faulted != "" {
 		r.Note = "a fault was injected on path " + s.faulted
 	}
@@ -403,6 +406,19 @@ func (s *story) lossless(st traffic.Stats) {
 		hit := s.faulted == everyPath || s.faulted == address || s.faulted == newPath && address != s.old
 		if a.Lost > 0 && !hit {
 			s.t.Errorf("%d requests lost at %s, which the fault does not touch", a.Lost, address)
+		}
+	}
+}
+
+// sweep removes what a passed story leaves, so that it can run again; a failed one stays as it is to be looked at.
+func (s *story) sweep() {
+	for _, args := range [][]string{
+		{"-n", tenant, "delete", "service,deployment", s.name, "--ignore-not-found"},
+		{"delete", "entrypoint", s.entryPoint, "--ignore-not-found"},
+		{"delete", "migrationpolicy", s.name, "--ignore-not-found"},
+	} {
+		if _, err := kubectl("", args...); err != nil {
+			s.t.Log(err)
 		}
 	}
 }
