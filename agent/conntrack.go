@@ -21,8 +21,11 @@ const (
 	listTimeout = 10
 )
 
-// errInterrupted is a listing during which the table changed in such a way that entries may be missing.
-var errInterrupted = errors.New("the listing was interrupted (NLM_F_DUMP_INTR): entries may be missing")
+// Listings in which entries may be missing.
+var (
+	errInterrupted = errors.New("the listing was interrupted (NLM_F_DUMP_INTR): entries may be missing")
+	errOverrun     = errors.New("the kernel lost messages of its answer: entries may be missing")
+)
 
 // entries lists the conntrack entries of the watched tuples in the network namespace of the caller. It needs
 // CAP_NET_ADMIN. A listing that was interrupted or cut short is an error: it would read as zero.
@@ -164,7 +167,7 @@ func answer(messages []syscall.NetlinkMessage, take func([]byte) error) (bool, e
 		case unix.NLMSG_DONE, unix.NLMSG_ERROR:
 			return true, failure(m.Data)
 		case unix.NLMSG_OVERRUN:
-			return true, errors.New("the kernel lost messages of its answer")
+			return true, errOverrun
 		}
 		if err := take(m.Data); err != nil {
 			return true, err
