@@ -72,7 +72,7 @@ func TestReferencesAreResolvedOrSaidNotToBe(t *testing.T) {
 			if got := condition(b.parents(r)[0].Conditions, "ResolvedRefs", 5); got != x.want {
 				t.Errorf("got %s, want %s", got, x.want)
 			}
-			if status, _ := b.get("edge-double", 80, "any.test"); status != x.status {
+			if status, _ := b.get("edge-double", "any.test"); status != x.status {
 				t.Errorf("got %d, want %d", status, x.status)
 			}
 		})
@@ -100,14 +100,14 @@ func TestOnlyReadyEndpointsOfThePortAreAsked(t *testing.T) {
 	b.create(slice(web, "admin", true, answers(t, "admin"))...)
 	b.create(slice(service(tenant, "other"), "http", true, answers(t, "other"))...)
 	b.sync()
-	if status, _ := b.get("edge-double", 80, "any.test"); status != 503 {
+	if status, _ := b.get("edge-double", "any.test"); status != 503 {
 		t.Errorf("without a ready endpoint: got %d", status)
 	}
 	b.create(slice(web, "http", true, answers(t, "a"), answers(t, "b"))...)
 	b.sync()
 	got := map[string]int{}
 	for range 10 {
-		_, body := b.get("edge-double", 80, "any.test")
+		_, body := b.get("edge-double", "any.test")
 		got[body]++
 	}
 	if len(got) != 2 || got["a"] != 5 || got["b"] != 5 {
@@ -129,7 +129,7 @@ func TestWeightsOfBackendRefsAreHonored(t *testing.T) {
 	b.sync()
 	got := map[string]int{}
 	for range 20 {
-		_, body := b.get("edge-double", 80, "any.test")
+		_, body := b.get("edge-double", "any.test")
 		got[body]++
 	}
 	if fmt.Sprint(got) != "map[heavy:15 light:5]" {
@@ -156,7 +156,7 @@ func TestTheMoreSpecificHostnameAndPathWin(t *testing.T) {
 	}
 	b.sync()
 	for host, want := range map[string]string{"a.example.test": "exact", "b.example.test": "wild", "b.test": "any"} {
-		if _, body := b.get("edge-double", 80, host); body != want {
+		if _, body := b.get("edge-double", host); body != want {
 			t.Errorf("%s: got %s, want %s", host, body, want)
 		}
 	}

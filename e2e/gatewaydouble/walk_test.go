@@ -118,10 +118,10 @@ func TestWhatOfframpStagesIsServedAndReadsAsProgrammed(t *testing.T) {
 	if h := b.health(want); !h.Programmed || !h.Known || len(h.Addresses) != 1 {
 		t.Errorf("got %+v", h)
 	}
-	if status, body := b.get(generated, 80, "shop.example.test"); status != 200 || body != "web" {
+	if status, body := b.get(generated, "shop.example.test"); status != 200 || body != "web" {
 		t.Errorf("got %d %q", status, body)
 	}
-	if status, _ := b.get(generated, 80, "other.example.test"); status != 404 {
+	if status, _ := b.get(generated, "other.example.test"); status != 404 {
 		t.Errorf("another host: got %d", status)
 	}
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.target(generated, 5432))
@@ -191,7 +191,7 @@ func TestTheExternalIPsModeWritesThemAndReportsThemAsProgrammed(t *testing.T) {
 	if s = b.service(generated); fmt.Sprint(s.Spec.ExternalIPs) != "[198.51.100.77]" {
 		t.Errorf("spec.addresses: got %v", s.Spec.ExternalIPs)
 	}
-	if status, body := b.get(generated, 80, "shop.example.test"); status != 200 || body != "web" {
+	if status, body := b.get(generated, "shop.example.test"); status != 200 || body != "web" {
 		t.Errorf("got %d %q", status, body)
 	}
 }

@@ -59,7 +59,8 @@ func (l *lab) program(table Table) {
 func (l *lab) backend(name string) netip.AddrPort {
 	l.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprintf(w, "%s %s %s %q", name, r.Host, r.URL.Path, r.Header.Values("X-Forwarded-For"))
+		w.Header().Set("Asked", fmt.Sprintf("%s %s %q", r.Host, r.URL.Path, r.Header.Values("X-Forwarded-For")))
+		_, _ = io.WriteString(w, name)
 	}))
 	l.Cleanup(s.Close)
 	return addrPort(l.T, strings.TrimPrefix(s.URL, "http://"))
@@ -85,7 +86,7 @@ func (l *lab) get(port uint16, host, path string, header ...string) (int, string
 	if err != nil {
 		l.Fatal(err)
 	}
-	return resp.StatusCode, string(body)
+	return resp.StatusCode, string(body) + " " + resp.Header.Get("Asked")
 }
 
 // wants asks and compares the status and the beginning of the answer.
