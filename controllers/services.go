@@ -205,7 +205,21 @@ func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1al
 	if err := r.Client.Create(ctx, ep, owner); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating EntryPoint %s: %w", ep.Name, err)
 	}
-	return r.annotate(ctx, svc, ep.Name)
+	return r.annotateAll(ctx, members, ep.Name)
+}
+
+// annotateAll tells every member where it belongs now: who came first still carries the name of the smaller group.
+func (r *Services) annotateAll(ctx context.Context, members []v1alpha1.ServiceReference, name string) error {
+	var errs error
+	for _, m := range members {
+		var svc corev1.Service
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, &svc)
+		if err == nil {
+			err = r.annotate(ctx, &svc, name)
+		}
+		errs = errors.Join(errs, client.IgnoreNotFound(err))
+	}
+	return errs
 }
 
 // annotate writes the name of the EntryPoint on the Service, once.

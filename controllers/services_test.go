@@ -116,6 +116,34 @@ func TestALaterJoinerDoesNotChangeAFrozenMembership(t *testing.T) {
 	}
 }
 
+func TestWhoCameFirstIsToldOfTheLargerGroupInTheSamePass(t *testing.T) {
+	t.Parallel()
+	a, b := service("a", "192.0.2.50", optIn("www.example.com")), service("b", "192.0.2.50", optIn("www.example.com"))
+	cl := fakeClient(t, []*corev1.Service{a})
+	r := &Services{&Ports{Client: cl}}
+	pass := func(s *corev1.Service) {
+		t.Helper()
+		if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass(a)
+	if err := cl.Create(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	pass(b) // nothing calls for a again: it has not changed
+	names := map[string]bool{}
+	for _, s := range []*corev1.Service{a, b} {
+		if err := cl.Get(context.Background(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+		names[s.Annotations[v1alpha1.AnnotationEntryPoint]] = true
+	}
+	if len(names) != 1 || names[""] {
+		t.Errorf("the Services of one entry point carry %v", names)
+	}
+}
+
 func fakeClient(t *testing.T, services []*corev1.Service) client.Client {
 	t.Helper()
 	s := runtime.NewScheme()

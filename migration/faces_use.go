@@ -8,11 +8,14 @@ import (
 	"offramp.dev/dnsctl"
 )
 
-// oldGood is asked before names are sent back to the old path.
+// oldGood is asked before names are sent back to the old path. A waiver of Settled stands in for missing evidence, as with
+// a protocol that never answers, never for evidence of a failure.
 func (w *walk) oldGood() outcome {
 	switch h := w.Old.Healthy; {
+	case !h.Known && w.waives(GateSettled):
+		return w.waived(GateSettled)
 	case !h.Known:
-		return unknown(ReasonPathUnknown, "the old path could not be judged: "+h.Why)
+		return unknown(ReasonPathUnknown, "the old path could not be judged: "+h.Why+"; waive Settled if it was asked by hand")
 	case !h.Value:
 		return held(ReasonOldPathFailed, "the old path fails: "+w.Old.Detail)
 	}

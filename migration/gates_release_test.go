@@ -133,6 +133,15 @@ func TestFailureIsALatch(t *testing.T) {
 		"not on a dead old path": {
 			scene(half+" A2", 2, func(f *Facts) { f.Old.Healthy = See(false) }), GateSettled, Held, ReasonOldPathFailed, "",
 		},
+		"an old path that no probe can judge holds the way back": {
+			scene(half+" A2", 2, func(f *Facts) { f.Old = Path{} }), GateSettled, Unknown, ReasonPathUnknown, "",
+		},
+		"unless a human asked it and waived Settled": {
+			scene(half+" A2", 2, waive(GateSettled), func(f *Facts) { f.Old = Path{} }), GateShifted, Unmet, ReasonStamping, "stamp Intent(0)",
+		},
+		"a waiver of Settled does not hide an old path that fails": {
+			scene(half+" A2", 2, waive(GateSettled), func(f *Facts) { f.Old.Healthy = See(false) }), GateSettled, Held, ReasonOldPathFailed, "",
+		},
 		"not if the policy says Hold":        {scene(half+" A2", 2, holdOnFailure), GateProven, Held, ReasonAborted, ""},
 		"and stay, though all is well again": {scene(half+" A2 I0 S0", 0), GateProven, Held, ReasonAborted, ""},
 		"until the next attempt": {

@@ -210,12 +210,15 @@ func (s *story) advance(goal v1alpha1.Goal) {
 	})
 }
 
-// waive signs an exception, with the reason that an admin would give.
-func (s *story) waive(gate, reason string) {
+// waive signs exceptions, with the reason that an admin would give.
+func (s *story) waive(reason string, gates ...string) {
 	s.t.Helper()
+	var lines []string
 	expires := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	_, err := kubectl("", "patch", "entrypoint", s.entryPoint, "--type=merge", "-p",
-		fmt.Sprintf(`{"spec":{"waivers":[{"gate":%q,"requester":"e2e","reason":%q,"expires":%q}]}}`, gate, reason, expires))
+	for _, gate := range gates {
+		lines = append(lines, fmt.Sprintf(`{"gate":%q,"requester":"e2e","reason":%q,"expires":%q}`, gate, reason, expires))
+	}
+	_, err := kubectl("", "patch", "entrypoint", s.entryPoint, "--type=merge", "-p", `{"spec":{"waivers":[`+strings.Join(lines, ",")+`]}}`)
 	must(s.t, err)
 }
 
@@ -415,6 +418,7 @@ func (s *story) sweep() {
 	for _, args := range [][]string{
 		{"-n", tenant, "delete", "service,deployment", s.name, "--ignore-not-found"},
 		{"delete", "entrypoint", s.entryPoint, "--ignore-not-found"},
+		{"delete", "migrationrecords", "-l", v1alpha1.LabelEntryPoint + "=" + s.entryPoint},
 		{"delete", "migrationpolicy", s.name, "--ignore-not-found"},
 	} {
 		if _, err := kubectl("", args...); err != nil {
