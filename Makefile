@@ -45,7 +45,7 @@ verify: ## Regenerate everything; fail if anything was out of date.
 	hack/verify.sh
 
 .PHONY: test
-test: ## Run every ring that needs no cluster, cheap ones first.
+test: ## Run every ring, cheap ones first, the kind cluster last.
 	hack/test.sh
 
 .PHONY: test-unit
@@ -67,6 +67,31 @@ test-sim: ## Whole migrations in the embedded world.
 .PHONY: test-api
 test-api: ## A real kube-apiserver, etcd and BIND 9 (built and cached where they cannot be downloaded).
 	hack/test.sh api
+
+.PHONY: e2e
+e2e: ## Stories 1 to 5, 7 and the killed leader on a real kind cluster, made for them and deleted after (KUBE_PROXY_MODE, KUBERNETES_VERSION).
+	hack/test.sh e2e
+
+.PHONY: e2e-full
+e2e-full: ## Every story, the faults too, in both proxy modes.
+	hack/test.sh e2e-nftables e2e-iptables
+
+.PHONY: e2e-up
+e2e-up: ## Create the cluster and leave it up; then: source bin/e2e/env.
+	hack/kind/cluster.sh up
+
+.PHONY: e2e-load
+e2e-load: ## Build this tree's programs again and restart them in the cluster.
+	hack/kind/cluster.sh load
+
+.PHONY: e2e-run
+e2e-run: ## Run stories on the cluster that is up, for example STORY=TestWalks/story_4.
+	@test -s bin/e2e/env || { echo "make e2e-run: no cluster is up: run make e2e-up first" >&2; exit 1; }
+	source bin/e2e/env && go test -tags e2e -count=1 -v -parallel 16 -timeout 60m -run '$(or $(STORY),Test)' ./e2e/stories
+
+.PHONY: e2e-down
+e2e-down: ## Delete the cluster, its hosts and its network, and stop the engine if we started it.
+	hack/kind/cluster.sh down
 
 .PHONY: bench
 bench: ## Run the benchmarks once each.

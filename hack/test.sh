@@ -4,13 +4,13 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api
+[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api e2e
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
-packages() { go list ./... | grep -v -e '/e2e' -e '/sim$' -e '/sim/'; }
+packages() { go list ./... | grep -v -e '/e2e/api$' -e '/e2e/stories$' -e '/sim$' -e '/sim/'; }
 ring() { bin/ringsum -results "$results" "$@" || true; }
 
 for name; do
@@ -24,7 +24,10 @@ for name; do
     lint) ring -ring lint -command -- hack/lint.sh ;;
     verify) ring -ring verify -command -- hack/verify.sh ;;
     api) ring -ring api -- hack/api-ring.sh ;;
-    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, api" >&2; exit 1 ;;
+    e2e) ring -ring e2e -- hack/e2e-ring.sh ;;
+    e2e-nftables) ring -ring e2e-nftables -- env KUBE_PROXY_MODE=nftables OFFRAMP_KEEP_ENGINE=1 hack/e2e-ring.sh Test ;;
+    e2e-iptables) ring -ring e2e-iptables -- env KUBE_PROXY_MODE=iptables hack/e2e-ring.sh Test ;;
+    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
   esac
 done
 bin/ringsum -results "$results" -total
