@@ -116,13 +116,18 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		return nil
 	}
 	alive := func(*http.Request) error { return nil }
-	return errors.Join(mgr.AddHealthzCheck("alive", alive), mgr.AddReadyzCheck("programmed", ready), mgr.Add(whenElected(elected)))
+	return errors.Join(mgr.AddHealthzCheck("alive", alive), mgr.AddReadyzCheck("programmed", ready), mgr.Add(whenElected(mgr, elected)))
 }
 
-// whenElected makes a new leader look once more: now it may write.
-func whenElected(elected chan<- event.GenericEvent) manager.Runnable {
-	return manager.RunnableFunc(func(context.Context) error {
-		elected <- event.GenericEvent{Object: &gatewayv1.Gateway{}}
+// whenElected makes a new leader look once more: now it may write. It waits for what Leads asks, which comes after the
+// start of the leader's runnables.
+func whenElected(mgr ctrl.Manager, elected chan<- event.GenericEvent) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case <-mgr.Elected():
+			elected <- event.GenericEvent{Object: &gatewayv1.Gateway{}}
+		case <-ctx.Done():
+		}
 		return nil
 	})
 }
