@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type rounds struct {
 	guardedAt        time.Time
 	guarded          migration.Seen[bool]
 	guardedSet       string
+	// planned are the new addresses of the last plan that was made here, nil before the first.
+	planned []netip.Addr
 }
 
 // tally counts the probe rounds of one path since a stamp.

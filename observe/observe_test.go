@@ -194,23 +194,40 @@ func TestRoundsOfProbes(t *testing.T) {
 
 func TestPeersGiveWayInOneOrder(t *testing.T) {
 	t.Parallel()
+	one := []netip.Addr{netip.MustParseAddr("203.0.113.1")}
 	peer := func(name, record string) *v1alpha1.EntryPoint {
-		return &v1alpha1.EntryPoint{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.EntryPointStatus{Record: record, NewAddresses: []string{"203.0.113.1"}},
-		}
+		return &v1alpha1.EntryPoint{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.EntryPointStatus{Record: record}}
 	}
 	for name, c := range map[string]struct {
+		mine []netip.Addr
 		peer *v1alpha1.EntryPoint
 		want int
 	}{
-		"ourselves are no peer":                    {peer("m", "m-1"), 0},
-		"a peer that recorded comes first":         {peer("z", "z-1"), 1},
-		"a peer with an earlier name comes first":  {peer("a", ""), 1},
-		"a peer with a later name gives way to us": {peer("z", ""), 0},
+		"ourselves are no peer":                                           {nil, peer("m", "m-1"), 0},
+		"a peer that planned it first keeps it":                           {nil, peer("z", ""), 1},
+		"of two that planned it a peer that recorded it keeps it":         {one, peer("z", "z-1"), 1},
+		"of two that planned it a peer with an earlier name keeps it":     {one, peer("a", ""), 1},
+		"of two that planned it a peer with a later name gives way to us": {one, peer("z", ""), 0},
 	} {
-		if got := intended("m", c.peer); len(got) != c.want {
+		if got := intended("m", c.mine, c.peer, one); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestWhatThisProcessPlannedIsNewerThanAnyStatus(t *testing.T) {
+	t.Parallel()
+	l := NewLooker(Ports{})
+	ep := &v1alpha1.EntryPoint{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: v1alpha1.EntryPointStatus{NewAddresses: []string{"203.0.113.1"}}}
+	if got := l.planned(ep); len(got) != 1 || got[0].String() != "203.0.113.1" {
+		t.Errorf("from the status: %v", got)
+	}
+	l.plans("m", &migration.Plan{NewAddresses: []netip.Addr{netip.MustParseAddr("203.0.113.2")}})
+	if got := l.planned(ep); len(got) != 1 || got[0].String() != "203.0.113.2" {
+		t.Errorf("from memory: %v", got)
+	}
+	if l.plans("m", nil); len(l.planned(ep)) != 0 {
+		t.Errorf("without a plan: %v", l.planned(ep))
 	}
 }
 

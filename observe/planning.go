@@ -42,6 +42,7 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 	}
 	in := l.planInput(ctx, w, services, names, frozen(walk))
 	plan, more := migration.MakePlan(in)
+	l.plans(w.EntryPoint.Name, plan)
 	w.Entry.Findings = append(w.Entry.Findings, more...)
 	f.Live, f.Blockers = plan, unanswered(w.Entry.Findings, f.Intent)
 	if plan == nil {

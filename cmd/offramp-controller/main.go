@@ -60,6 +60,9 @@ func run(args []string) error {
 	}
 	// The API server warns of the deprecated field on every dry run that asks whether it is guarded: that is why we are here.
 	cfg.WarningHandler = rest.NoWarnings{}
+	// The API server's priority and fairness rations us; client-go's own default of 20 requests a second would make a dozen
+	// walks wait for each other.
+	cfg.QPS, cfg.Burst = 100, 200
 	mgr, err := manager(cfg, o)
 	if err != nil {
 		return err
