@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -53,100 +52,104 @@ func message(kind netlink.HeaderType, flags netlink.HeaderFlags, family uint8, a
 	}
 }
 
+// errAttribute is a message that the kernel cannot have written.
+var errAttribute = errors.New("an attribute of a netlink message is longer than the message")
+
+// each gives the attributes of a message, or of another attribute, to take, until take says that it needs no more. A busy
+// node has hundreds of thousands of entries, nearly none of them ours: this makes no garbage for them.
+func each(b []byte, take func(kind uint16, value []byte) (bool, error)) error {
+	for len(b) >= unix.NLA_HDRLEN {
+		length := int(binary.NativeEndian.Uint16(b))
+		if length < unix.NLA_HDRLEN || length > len(b) {
+			return errAttribute
+		}
+		kind := binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
+		if more, err := take(kind, b[unix.NLA_HDRLEN:length]); err != nil || !more {
+			return err
+		}
+		// Attributes begin at multiples of four bytes.
+		b = b[min((length+unix.NLA_ALIGNTO-1)&^(unix.NLA_ALIGNTO-1), len(b)):]
+	}
+	return nil
+}
+
 // decode reads a Flow from a conntrack message. wanted is asked as soon as the tuple is known, for nearly all entries of a
 // node are not ours; false for those.
-func decode(data []byte, wanted func(Tuple) bool) (Flow, bool, error) {
+func decode(data []byte, wanted func(Tuple) bool) (f Flow, ours bool, err error) {
 	if len(data) < genHeader {
-		return Flow{}, false, errors.New("a conntrack message is shorter than its header")
+		return f, false, errAttribute
 	}
-	ad, err := netlink.NewAttributeDecoder(data[genHeader:])
-	if err != nil {
-		return Flow{}, false, fmt.Errorf("reading a conntrack message: %w", err)
-	}
-	ad.ByteOrder = binary.BigEndian
-	var f Flow
-	for ad.Next() {
-		if !f.take(ad) || ad.Type() == ctaTupleOrig && !wanted(f.Tuple) {
-			return Flow{}, false, ad.Err()
+	err = each(data[genHeader:], func(kind uint16, value []byte) (bool, error) {
+		switch kind {
+		case ctaTupleOrig:
+			err := each(value, f.original)
+			ours = err == nil && f.Tuple.Protocol != "" && f.Tuple.Address.IsValid() && wanted(f.Tuple)
+			return ours, err
+		case ctaStatus:
+			f.Replied = number(value)&statusSeenReply != 0
+		case ctaTimeout:
+			f.Left = time.Duration(number(value)) * time.Second
+		case ctaProtoinfo:
+			return true, each(value, f.state)
 		}
-	}
-	return f, f.Tuple.Protocol != "", ad.Err()
+		return true, nil
+	})
+	return f, ours && err == nil, err
 }
 
-// take reads one attribute; false for an entry that cannot be ours.
-func (f *Flow) take(ad *netlink.AttributeDecoder) bool {
-	switch ad.Type() {
-	case ctaTupleOrig:
-		ad.Nested(f.original)
-		return f.Tuple.Protocol != "" && f.Tuple.Address.IsValid()
-	case ctaStatus:
-		f.Replied = ad.Uint32()&statusSeenReply != 0
-	case ctaTimeout:
-		f.Left = time.Duration(ad.Uint32()) * time.Second
-	case ctaProtoinfo:
-		ad.Nested(f.state)
+// number reads what conntrack sends in network byte order, of one, two or four bytes.
+func number(value []byte) uint32 {
+	var n uint32
+	for _, b := range value[:min(len(value), 4)] {
+		n = n<<8 | uint32(b)
 	}
-	return true
+	return n
 }
 
-func (f *Flow) original(ad *netlink.AttributeDecoder) error {
-	var source netip.Addr
-	var port uint16
-	for ad.Next() {
-		switch ad.Type() {
-		case ctaTupleIP:
-			ad.Nested(func(ad *netlink.AttributeDecoder) error { return f.addresses(ad, &source) })
-		case ctaTupleProto:
-			ad.Nested(func(ad *netlink.AttributeDecoder) error { return f.ports(ad, &port) })
-		}
+func (f *Flow) original(kind uint16, value []byte) (bool, error) {
+	switch kind {
+	case ctaTupleIP:
+		return true, each(value, f.addresses)
+	case ctaTupleProto:
+		return true, each(value, f.ports)
 	}
-	f.Client = netip.AddrPortFrom(source, port)
-	return nil
+	return true, nil
 }
 
-func (f *Flow) addresses(ad *netlink.AttributeDecoder, source *netip.Addr) error {
-	for ad.Next() {
-		addr, _ := netip.AddrFromSlice(ad.Bytes())
-		switch ad.Type() {
-		case ctaIPv4Src, ctaIPv6Src:
-			*source = addr.Unmap()
-		case ctaIPv4Dst, ctaIPv6Dst:
-			f.Tuple.Address = addr.Unmap()
-		}
+func (f *Flow) addresses(kind uint16, value []byte) (bool, error) {
+	addr, _ := netip.AddrFromSlice(value)
+	switch kind {
+	case ctaIPv4Src, ctaIPv6Src:
+		f.Client = netip.AddrPortFrom(addr.Unmap(), f.Client.Port())
+	case ctaIPv4Dst, ctaIPv6Dst:
+		f.Tuple.Address = addr.Unmap()
 	}
-	return nil
+	return true, nil
 }
 
-func (f *Flow) ports(ad *netlink.AttributeDecoder, source *uint16) error {
-	for ad.Next() {
-		switch ad.Type() {
-		case ctaProtoNum:
-			f.Tuple.Protocol = protocols[ad.Uint8()]
-		case ctaProtoSrcPort:
-			*source = ad.Uint16()
-		case ctaProtoDstPort:
-			f.Tuple.Port = int32(ad.Uint16())
-		}
+func (f *Flow) ports(kind uint16, value []byte) (bool, error) {
+	n := number(value) & 0xffff
+	switch kind {
+	case ctaProtoNum:
+		f.Tuple.Protocol = protocols[byte(n&0xff)]
+	case ctaProtoSrcPort:
+		f.Client = netip.AddrPortFrom(f.Client.Addr(), uint16(n))
+	case ctaProtoDstPort:
+		f.Tuple.Port = int32(n)
 	}
-	return nil
+	return true, nil
 }
 
-func (f *Flow) state(ad *netlink.AttributeDecoder) error {
-	for ad.Next() {
-		kind := ad.Type()
-		if kind != ctaProtoinfoTCP && kind != ctaProtoinfoSCTP {
-			continue
-		}
-		ad.Nested(func(ad *netlink.AttributeDecoder) error {
-			for ad.Next() {
-				if ad.Type() == ctaProtoinfoState {
-					f.Closing = closing(kind, ad.Uint8())
-				}
-			}
-			return nil
-		})
+func (f *Flow) state(kind uint16, value []byte) (bool, error) {
+	if kind != ctaProtoinfoTCP && kind != ctaProtoinfoSCTP {
+		return true, nil
 	}
-	return nil
+	return true, each(value, func(of uint16, value []byte) (bool, error) {
+		if of == ctaProtoinfoState {
+			f.Closing = closing(kind, byte(number(value)&0xff))
+		}
+		return true, nil
+	})
 }
 
 func closing(kind uint16, state uint8) bool {
