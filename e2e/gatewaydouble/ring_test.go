@@ -3,6 +3,7 @@
 package gatewaydouble
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -27,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // podAddress stands for a Pod: the API server takes no loopback address for an endpoint.
@@ -66,10 +69,25 @@ func startRing(t *testing.T) *ring {
 	r := &ring{bed: &bed{T: t, c: c}, cfg: cfg, program: filepath.Join(t.TempDir(), "gatewaydouble")}
 	output(t, "go", "build", "-o", r.program, "../programs/gatewaydouble")
 	r.create(namespace(ours), namespace(tenant))
-	admin := r.kubeconfig("admin", cfg)
-	output(t, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "--kubeconfig", admin, "apply", "--server-side", "-f", "deploy.yaml")
+	r.deploy()
 	r.config = r.kubeconfig("double", r.account())
 	return r
+}
+
+// deploy creates what deploy.yaml has.
+func (r *ring) deploy() {
+	r.Helper()
+	text, err := os.ReadFile("deploy.yaml")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &u.Object); err != nil {
+			r.Fatal(err)
+		}
+		r.create(u)
+	}
 }
 
 // requireNamespace keeps documentation addresses off a host's own loopback.
