@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -221,7 +222,7 @@ func (w *walk) drift() outcome {
 	case w.frozen == nil || w.frozen.Attempt != w.attempt:
 		return outcome{}
 	case w.Live == nil:
-		return held(ReasonPlanUnknown, "the plan cannot be made anew: "+w.LiveProblem)
+		return held(cmp.Or(w.LiveReason, ReasonPlanUnknown), "the plan cannot be made anew: "+w.LiveProblem)
 	case w.rules.hash(w.Live) != w.frozen.Hash:
 		return held(ReasonPlanDrifted, "the plan that would be made now is another one")
 	}

@@ -38,6 +38,8 @@ type Facts struct {
 	// Live is the plan that would be made now; nil while blockers or missing objects make none possible (Why in LiveProblem).
 	Live        *Plan
 	LiveProblem string
+	// LiveReason is the code of a problem that has one of its own; empty otherwise.
+	LiveReason string
 	// Claims are the ledger's rows of the plan's addresses.
 	Claims Claims
 	// Target are the target objects against the frozen plan (Record's youngest).

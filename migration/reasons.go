@@ -71,6 +71,7 @@ const (
 	ReasonDenyEnabled   = "BuiltInDenyEnabled"
 	ReasonServiceGone   = "ServiceGone"
 	ReasonFieldReturned = "FieldReturned"
+	ReasonGroupChanged  = "GroupChanged"
 	// What serves the new path is wrong, as package gateway reads it.
 	ReasonAddressMismatch   = gateway.HealthAddressMismatch
 	ReasonNotAccepted       = gateway.HealthNotAccepted
@@ -171,6 +172,7 @@ func holdReasons() []ReasonDoc {
 		{ReasonFreezeWindow, Held, "A freeze window of the policy holds; it ends by itself."},
 		{ReasonNoPlan, Held, "No plan can be made: the message says what is missing."},
 		{ReasonPlanUnknown, Held, "No plan can be made now to compare with the approved one: repair what the message names."},
+		{ReasonGroupChanged, Held, "A Service joined the group after its membership was recorded: take its annotation off until this walk has ended."},
 		{ReasonPlanDrifted, Held, "Service, policy or members changed since the plan was recorded: undo that, or raise the attempt."},
 		{ReasonNotApproved, Held, "Nobody approved this plan: set approvedPlan to the plan's hash."},
 		{ReasonJournalFull, Held, "The journal has no room for another attempt: go Back and start over."},

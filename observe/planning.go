@@ -51,7 +51,7 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 	if joined := joiner(w); joined != "" && len(walk.Plans) > 0 {
 		change := groupChanged(w.EntryPoint, joined)
 		w.Entry.Findings = append(w.Entry.Findings, change)
-		f.Live, f.LiveProblem = nil, change.Message
+		f.Live, f.LiveProblem, f.LiveReason = nil, change.Message, migration.ReasonGroupChanged
 	}
 }
 

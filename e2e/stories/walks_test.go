@@ -272,11 +272,11 @@ func together(t *testing.T) {
 	p := web("shop-a", 13)
 	p.host, p.policy = "together."+zone, byLoadBalancer
 	s := shared.begin(t, p)
-	b := s.sibling("shop-b", 8081)
+	b := s.sibling("shop-b", s.old, 8081)
 	s.joined(b)
 	s.advance(v1alpha1.GoalStage)
 	s.reach("Proven")
-	c := s.sibling("shop-c", 8082)
+	c := s.sibling("shop-c", "203.0.113.14", 8082)
 	s.holds("GroupChanged")
 	s.advance(v1alpha1.GoalCutOver)
 	s.holds("GroupChanged")
@@ -290,15 +290,15 @@ func together(t *testing.T) {
 	s.restored()
 }
 
-// sibling is another Service of the tenant with the same backends, address and name, on a port of its own.
-func (s *story) sibling(name string, port int32) string {
+// sibling is another Service of the tenant with the same backends and name, on a port of its own.
+func (s *story) sibling(name, address string, port int32) string {
 	s.t.Helper()
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name, Annotations: map[string]string{
 			v1alpha1.AnnotationPolicy: s.name, v1alpha1.AnnotationHostnames: s.host,
 		}},
 		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": s.name}, ExternalIPs: []string{s.old},
+			Selector: map[string]string{"app": s.name}, ExternalIPs: []string{address},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster, Ports: []corev1.ServicePort{s.servicePort()},
 		},
 	}
