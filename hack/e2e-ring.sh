@@ -17,4 +17,4 @@ trap finish EXIT
 hack/kind/cluster.sh up >&2
 # shellcheck source=/dev/null
 source bin/e2e/env
-go test -tags e2e -json -count=1 -parallel 16 -timeout "${OFFRAMP_E2E_TIMEOUT:-60m}" -run "$pattern" ./e2e/stories
+go test -tags e2e -json -count=1 -parallel 8 -timeout "${OFFRAMP_E2E_TIMEOUT:-60m}" -run "$pattern" ./e2e/stories

@@ -20,6 +20,7 @@ import (
 
 // TestMisbehaviors is story 7: what a Gateway implementation does wrong is caught before any name moves.
 func TestMisbehaviors(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		class   string
 		n       int

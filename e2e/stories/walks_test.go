@@ -38,6 +38,7 @@ const traefikAddress = "198.51.100.160"
 
 // TestWalks are the stories that share the cluster: they run side by side, each with a Service, a name and a client of its own.
 func TestWalks(t *testing.T) {
+	t.Parallel()
 	t.Run("story 1 HTTP to a new address and back from the end", fromTheEnd)
 	t.Run("story 1 HTTP back from Shifted at half", fromHalf)
 	t.Run("story 1 HTTP back from Drained", fromDrained)
