@@ -64,6 +64,10 @@ test-fuzz-seeds: ## The seeds of all fuzz targets.
 test-sim: ## Whole migrations in the embedded world.
 	hack/test.sh sim
 
+.PHONY: test-agent
+test-agent: ## The node agent in network namespaces, against real nftables and conntrack (root).
+	hack/test.sh agent
+
 .PHONY: test-api
 test-api: ## A real kube-apiserver, etcd and BIND 9 (built and cached where they cannot be downloaded).
 	hack/test.sh api

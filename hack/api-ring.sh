@@ -14,9 +14,9 @@ export KUBEBUILDER_ASSETS
 
 mkdir -p bin
 CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
-go test -tags api -exec true ./e2e/api/... >/dev/null # compiles, runs nothing
+go test -tags api -exec true ./e2e/api/... ./e2e/gatewaydouble >/dev/null # compiles, runs nothing
 
-run=(go test -tags api -json -count=1 -timeout "${OFFRAMP_API_TIMEOUT:-20m}" ./e2e/api/...)
+run=(go test -tags api -p 1 -json -count=1 -timeout "${OFFRAMP_API_TIMEOUT:-20m}" ./e2e/api/... ./e2e/gatewaydouble)
 if [ "$(id -u)" = 0 ] && hack/need.sh unshare util-linux && hack/need.sh ip iproute2 && unshare -n true 2>/dev/null; then
   say "running in a network namespace"
   exec unshare -n sh -c 'ip link set lo up && exec "$@"' sh "${run[@]}"
