@@ -144,6 +144,28 @@ func TestWhoCameFirstIsToldOfTheLargerGroupInTheSamePass(t *testing.T) {
 	}
 }
 
+func TestAWalkIsCalledForWhoNamesOneOfItsNames(t *testing.T) {
+	t.Parallel()
+	ep := &v1alpha1.EntryPoint{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop-a-1"}, Status: v1alpha1.EntryPointStatus{Names: []string{"www.example.com"}},
+		Spec: v1alpha1.EntryPointSpec{Members: []v1alpha1.ServiceReference{{Namespace: "shop", Name: "a"}}},
+	}
+	for name, c := range map[string]struct {
+		svc  *corev1.Service
+		want bool
+	}{
+		"a member":                                 {service("a", "192.0.2.50", nil), true},
+		"a Service that opted in with its name":    {service("b", "192.0.2.51", optIn("x.example.com, WWW.example.com.")), true},
+		"a Service that opted in with another one": {service("b", "192.0.2.51", optIn("x.example.com")), false},
+		"a Service that opted in with no name":     {service("b", "192.0.2.51", optIn()), false},
+		"a Service that names it and opted not in": {service("b", "192.0.2.51", map[string]string{v1alpha1.AnnotationHostnames: "www.example.com"}), false},
+	} {
+		if got := concerns(ep, c.svc); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func fakeClient(t *testing.T, services []*corev1.Service) client.Client {
 	t.Helper()
 	s := runtime.NewScheme()

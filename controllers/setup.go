@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,9 +80,27 @@ func concerns(ep *v1alpha1.EntryPoint, o client.Object) bool {
 		return ep.Spec.Policy == o.GetName()
 	case *v1alpha1.AddressClaim:
 		return addresspool.HeldBy(&o.Spec, ep.Name)
+	case *corev1.Service:
+		if joins(ep, o) {
+			return true
+		}
 	}
 	for _, m := range ep.Spec.Members {
 		if o.GetNamespace() == m.Namespace && o.GetName() == m.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// joins tells whether an opted-in Service names a name of the entry point: it may have changed a group whose membership is
+// recorded, or have left it again.
+func joins(ep *v1alpha1.EntryPoint, s *corev1.Service) bool {
+	if s.Annotations[v1alpha1.AnnotationPolicy] == "" {
+		return false
+	}
+	for name := range strings.SplitSeq(s.Annotations[v1alpha1.AnnotationHostnames], ",") {
+		if slices.Contains(ep.Status.Names, strings.ToLower(strings.TrimSuffix(strings.TrimSpace(name), "."))) {
 			return true
 		}
 	}

@@ -26,8 +26,8 @@ func TestMisbehaviors(t *testing.T) {
 		n       int
 		reasons []string
 	}{
-		"story 7 an implementation that writes externalIPs":                {"double-external-ips", 50, []string{"WritesExternalIPs"}},
-		"story 7 an implementation that sets a foreign loadBalancerClass":  {"double-foreign-class", 51, []string{"ForeignClass"}},
+		"story 7 an implementation that writes externalIPs":               {"double-external-ips", 50, []string{"WritesExternalIPs"}},
+		"story 7 an implementation that sets a foreign loadBalancerClass": {"double-foreign-class", 51, []string{"ForeignClass"}},
 		"story 7 an implementation that is Programmed without an address": {"double-no-address", 52, []string{"PathUnknown", "AddressMismatch"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func open() (*lab, error) {
 		return nil, err
 	}
 	l := &lab{root: root}
-	for _, name := range []string{"KUBECONFIG", "DOCKER_HOST", "OFFRAMP_E2E_KUBECTL"} {
+	for _, name := range []string{"KUBECONFIG", "DOCKER_HOST"} {
 		if os.Getenv(name) == "" {
 			return nil, fmt.Errorf("%s is not set: run `make e2e-up`, then `source bin/e2e/env`, or `make e2e`", name)
 		}
@@ -127,7 +127,7 @@ func run(input, name string, args ...string) (string, error) {
 func docker(args ...string) (string, error) { return run("", "docker", args...) }
 
 func kubectl(input string, args ...string) (string, error) {
-	return run(input, os.Getenv("OFFRAMP_E2E_KUBECTL"), args...)
+	return run(input, "kubectl", args...)
 }
 
 // plugin runs kubectl-offramp as an admin does.

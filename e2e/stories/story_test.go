@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -254,20 +255,11 @@ func (s *story) holdsAt(gate string, reasons ...string) {
 		if err != nil {
 			return err
 		}
-		if c := meta.FindStatusCondition(ep.Status.Conditions, gate); c != nil && c.Status != metav1.ConditionTrue && contains(reasons, c.Reason) {
+		if c := meta.FindStatusCondition(ep.Status.Conditions, gate); c != nil && c.Status != metav1.ConditionTrue && slices.Contains(reasons, c.Reason) {
 			return nil
 		}
 		return errors.New(describe(ep))
 	})
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 // condition is the status of a gate, Unknown where it is not there.

@@ -157,7 +157,7 @@ environment() { # what the stories read
   cat >"$state/env" <<ENV
 export DOCKER_HOST=$DOCKER_HOST
 export KUBECONFIG=$KUBECONFIG
-export OFFRAMP_E2E_KUBECTL=$kubectl
+export PATH=$(dirname "$kubectl"):\$PATH
 export KUBE_PROXY_MODE=$KUBE_PROXY_MODE
 ENV
 }

@@ -38,7 +38,7 @@ func run(args []string) error {
 			return err
 		}
 	}
-	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ()) //#nosec G204 -- the engine's own arguments
+	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ())
 }
 
 // option is the value of a flag in either spelling, "" where it is not given.
