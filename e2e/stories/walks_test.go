@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,44 +266,41 @@ func adopt(t *testing.T) {
 	s.restored()
 }
 
-// together: Services that share a name are one entry point; one that joins later holds the walk and moves nothing.
+// together: Services that share a name are one entry point and move as one; nobody else gets onto their address meanwhile.
 func together(t *testing.T) {
 	t.Parallel()
 	p := web("shop-a", 13)
 	p.host, p.policy = "together."+zone, byLoadBalancer
 	s := shared.begin(t, p)
-	b := s.sibling("shop-b", s.old, 8081)
-	s.joined(b)
+	must(t, s.sibling("shop-b", 8081))
+	s.joined("shop-b")
 	s.advance(v1alpha1.GoalStage)
 	s.reach("Proven")
-	c := s.sibling("shop-c", "203.0.113.14", 8082)
-	s.advance(v1alpha1.GoalCutOver)
-	s.holds("GroupChanged")
-	if got, err := dig("198.51.100.53", s.host, "A"); err != nil || got != s.old {
-		t.Errorf("names moved while the group has changed: %q (%v)", got, err)
+	if err := s.sibling("shop-c", 8082); err == nil || !strings.Contains(err.Error(), "claimed-addresses.offramp.dev") {
+		t.Errorf("a third Service on the claimed address: %v", err)
 	}
-	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: c}}))
-	s.reach("Settled")
+	s.advance(v1alpha1.GoalRelease)
+	s.reach("Released")
+	s.released()
 	s.turn()
 	s.undone()
 	s.restored()
+	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "shop-b"}}))
 }
 
-// sibling is another Service of the tenant with the same backends and name, on a port of its own.
-func (s *story) sibling(name, address string, port int32) string {
-	s.t.Helper()
+// sibling creates another Service of the tenant with the same backends, address and name, on a port of its own.
+func (s *story) sibling(name string, port int32) error {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name, Annotations: map[string]string{
 			v1alpha1.AnnotationPolicy: s.name, v1alpha1.AnnotationHostnames: s.host,
 		}},
 		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": s.name}, ExternalIPs: []string{address},
+			Selector: map[string]string{"app": s.name}, ExternalIPs: []string{s.old},
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster, Ports: []corev1.ServicePort{s.servicePort()},
 		},
 	}
 	svc.Spec.Ports[0].Port = port
-	must(s.t, s.admin.Create(context.Background(), svc))
-	return name
+	return s.admin.Create(context.Background(), svc)
 }
 
 // joined waits until the story's Service and another are one entry point, which becomes the story's.
@@ -320,20 +318,5 @@ func (s *story) joined(other string) {
 		}
 		s.before, s.entryPoint = a, name
 		return nil
-	})
-}
-
-// holds waits until the walk holds for a reason.
-func (s *story) holds(reason string) {
-	s.t.Helper()
-	eventually(s.t, most, s.entryPoint+" holds for "+reason, func() error {
-		ep, err := s.get()
-		if err != nil {
-			return err
-		}
-		if n := ep.Status.Next; n != nil && n.Reason == reason {
-			return nil
-		}
-		return errors.New(describe(ep))
 	})
 }
