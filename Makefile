@@ -45,7 +45,7 @@ verify: ## Regenerate everything; fail if anything was out of date.
 	hack/verify.sh
 
 .PHONY: test
-test: ## Run every ring, cheap ones first, the kind cluster last.
+test: ## Run every ring that needs no cluster, cheap ones first; make e2e runs the kind cluster.
 	hack/test.sh
 
 .PHONY: test-unit

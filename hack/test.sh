@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api e2e
+[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)
