@@ -113,8 +113,7 @@ func newPathFails(t *testing.T) {
 	p := web("fails", 41)
 	p.policy = behindDouble
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
 	s.faulted = newPath // it fails on purpose
@@ -126,9 +125,7 @@ func newPathFails(t *testing.T) {
 	if n := s.stamps(v1alpha1.StampAbort); n != 1 {
 		t.Errorf("%d Abort stamps, want 1", n)
 	}
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // fault makes this story's backends misbehave; what is served through a proxy only, where the body says so.
@@ -170,8 +167,7 @@ func primaryRefuses(t *testing.T) {
 	p := web("refuses", 42)
 	p.policy = byLoadBalancer
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	rndc(t, "freeze", zone)
 	thaw := func() { rndc(t, "thaw", zone) }
 	t.Cleanup(thaw)
@@ -180,9 +176,7 @@ func primaryRefuses(t *testing.T) {
 	must(t, s.answers(s.old))
 	thaw()
 	s.reach("Settled")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 func rndc(t *testing.T, args ...string) {
@@ -197,8 +191,7 @@ func secondaryLags(t *testing.T) {
 	p := web("lags", 43)
 	p.policy = byLoadBalancer
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	_, err := docker("pause", second)
 	must(t, err)
 	resume := func() { _, _ = docker("unpause", second) }
@@ -207,9 +200,7 @@ func secondaryLags(t *testing.T) {
 	s.stays("TTLLowered", 40*time.Second, "the secondary does not answer")
 	resume()
 	s.reach("Settled")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // speakerDies: another node announces the address; what is lost is lost on the new path, within MetalLB's failover.
@@ -217,8 +208,7 @@ func speakerDies(t *testing.T) {
 	p := web("speaker", 44)
 	p.policy = byLoadBalancer
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
 	s.faulted = newPath // until another node announces it
@@ -226,9 +216,7 @@ func speakerDies(t *testing.T) {
 	must(t, err)
 	_, err = kubectl("", "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
 	must(t, err)
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // leaseLost: a leader whose lease is taken stops, and the next one goes on.
@@ -243,9 +231,7 @@ func leaseLost(t *testing.T) {
 	s.reach("Proven")
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Settled")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // workerStops: the second worker ends in the middle. Its agent is silent, so nothing drains until it is back.
@@ -253,8 +239,7 @@ func workerStops(t *testing.T) {
 	p := web("worker", 46)
 	p.policy = byLoadBalancer
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
 	s.faulted = everyPath // a backend and maybe the announcer stop
@@ -264,9 +249,7 @@ func workerStops(t *testing.T) {
 	t.Cleanup(resume)
 	s.stays("Drained", 90*time.Second, "a node is silent")
 	resume()
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // gateOff is story 8. Before: what the inventory names does break. After release: nothing changes for clients.
@@ -274,8 +257,7 @@ func gateOff(t *testing.T) {
 	p := web("gate", 47)
 	p.policy = byLoadBalancer
 	moved := shared.begin(t, p)
-	moved.advance(v1alpha1.GoalStage)
-	moved.reach("Proven")
+	moved.prove()
 	moved.advance(v1alpha1.GoalRelease)
 	moved.reach("TTLRestored")
 	left := shared.begin(t, func() plan { q := web("left", 48); q.policy = byLoadBalancer; return q }())

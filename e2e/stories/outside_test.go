@@ -34,8 +34,9 @@ func (s *story) client(name string) *outside {
 	_, _ = docker("rm", "-f", c.container)
 	command := fmt.Sprintf("ip route del default; %sexec /programs/traffic client --name %s --port %d --kind %s --resolver %s --rate %d --control :8090",
 		route, s.host, s.port, s.kind, resolverAddress, s.rate)
+	s.untilServed()
 	_, err = docker("run", "-d", "--name", c.container, "--label", cluster, "--network", cluster, "--cap-add", "NET_ADMIN",
-		"-v", s.state("image")+":/programs:ro", "offramp.test/hosts:"+debian(), "sh", "-c", s.untilServed()+command)
+		"-v", s.state("image")+":/programs:ro", "offramp.test/hosts:"+debian(), "sh", "-c", command)
 	must(s.t, err)
 	address, err := nodeAddress(c.container)
 	must(s.t, err)
@@ -54,11 +55,11 @@ func (s *story) client(name string) *outside {
 }
 
 // untilServed waits for the backends before the client starts: what is not there yet cannot be lost.
-func (s *story) untilServed() string {
+func (s *story) untilServed() {
+	s.t.Helper()
 	_, err := kubectl("", "-n", tenant, "rollout", "status", "deployment/"+s.name, "--timeout=110s")
 	must(s.t, err)
 	time.Sleep(3 * time.Second) // kube-proxy programs what has just become ready
-	return ""
 }
 
 func debian() string {

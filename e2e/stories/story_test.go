@@ -296,6 +296,21 @@ func (s *story) turn() {
 	})
 }
 
+// prove stages the new path and waits until it is good.
+func (s *story) prove() {
+	s.t.Helper()
+	s.advance(v1alpha1.GoalStage)
+	s.reach("Proven")
+}
+
+// back goes the whole way back, and insists that everything is as before.
+func (s *story) back() {
+	s.t.Helper()
+	s.turn()
+	s.undone()
+	s.restored()
+}
+
 // undone waits for the end of the way back.
 func (s *story) undone() {
 	s.t.Helper()

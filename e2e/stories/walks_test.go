@@ -61,8 +61,7 @@ func fromTheEnd(t *testing.T) {
 	p.held = 20
 	s := shared.begin(t, p)
 	c := s.clients[0]
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Share50")
 	s.reach("Settled")
@@ -135,14 +134,11 @@ func fromHalf(t *testing.T) {
 	p := web("half", 11)
 	p.policy = behindDouble
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
 	s.shareIsSeen(s.clients[0])
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // shareIsSeen waits until the client itself is served by both addresses.
@@ -162,14 +158,11 @@ func fromDrained(t *testing.T) {
 	p := web("drained", 12)
 	p.policy = behindDouble
 	s := shared.begin(t, p)
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Settled")
 	s.reach("Drained")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // localTCP keeps what policy Local promises: the backend sees the client's own address, on the old path and on the new one.
@@ -180,17 +173,14 @@ func localTCP(t *testing.T) {
 		edit: func(svc *corev1.Service) { svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal },
 	})
 	c := s.clients[0]
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Settled")
 	s.endAll(c, s.old)
 	s.reach("Released")
 	s.released()
 	s.sourceIsKept(c)
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // sourceIsKept insists that every address the client was served by showed the client's own address to the backend.
@@ -217,13 +207,10 @@ func routedTCP(t *testing.T) {
 		name: "routed", old: "203.0.113.21", port: 9000, kind: "tcp", policy: tcpRoutes(), attraction: v1alpha1.AttractionStatic, rate: 20,
 	})
 	s.waive("port 9000 of Traefik is ours alone", "Eligible")
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Settled")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 func tcpRoutes() string {
@@ -243,9 +230,7 @@ func udp(t *testing.T) {
 	s.reach("Released")
 	s.released()
 	s.reach("TTLRestored")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // adopt keeps the address and the Service, and so every connection.
@@ -255,15 +240,12 @@ func adopt(t *testing.T) {
 		name: "adopt", old: "203.0.113.30", port: 80, kind: "http", policy: adopting, attraction: v1alpha1.AttractionInterface, rate: 50, held: 10,
 		edit: func(svc *corev1.Service) { svc.Annotations = map[string]string{v1alpha1.AnnotationStrategy: "Adopt"} },
 	})
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Released")
 	s.released()
 	s.reach("Soaked")
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 }
 
 // together: Services that share a name are one entry point and move as one; nobody else gets onto their address meanwhile.
@@ -274,17 +256,14 @@ func together(t *testing.T) {
 	s := shared.begin(t, p)
 	must(t, s.sibling("shop-b", 8081))
 	s.joined("shop-b")
-	s.advance(v1alpha1.GoalStage)
-	s.reach("Proven")
+	s.prove()
 	if err := s.sibling("shop-c", 8082); err == nil || !strings.Contains(err.Error(), "claimed-addresses.offramp.dev") {
 		t.Errorf("a third Service on the claimed address: %v", err)
 	}
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Released")
 	s.released()
-	s.turn()
-	s.undone()
-	s.restored()
+	s.back()
 	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "shop-b"}}))
 }
 
