@@ -42,6 +42,7 @@ type Cluster struct {
 	Zones []*v1alpha1.DNSZone
 	// Unseen lists kinds that could not be read, with the reason.
 	Unseen []Unseen
+	Surroundings
 }
 
 // Unseen is a kind that could not be read.
