@@ -30,6 +30,8 @@ type collection struct {
 	unreadable []unreadable
 	// pools are MetalLB's objects, as read.
 	pools held
+	// origins of the objects of files, by objectKey.
+	origins map[string]manifest.Origin
 	// failed: something was reported as wrong; the answer is not the whole one.
 	failed bool
 }
@@ -67,6 +69,31 @@ func (a *app) collectFiles(ctx context.Context, paths []string) (*collection, er
 	return c, nil
 }
 
+// origin tells where an object of a file stands, by its name in findings: "Service ns/name", "Node name". Of an object that
+// was given more than once it is the first place. Objects of a cluster have none.
+func (c *collection) origin(key string) (manifest.Origin, bool) {
+	o, found := c.origins[key]
+	return o, found
+}
+
+// remember keeps the place of the object that is called key.
+func (c *collection) remember(key string, at manifest.Origin) {
+	if c.origins == nil {
+		c.origins = map[string]manifest.Origin{}
+	}
+	if _, known := c.origins[key]; !known {
+		c.origins[key] = at
+	}
+}
+
+// objectKey is how findings name an object.
+func objectKey(kind, namespace, name string) string {
+	if namespace == "" {
+		return kind + " " + name
+	}
+	return kind + " " + namespace + "/" + name
+}
+
 // read takes one object of a file, if the inventory looks at its kind.
 func (c *collection) read(o manifest.Object) error {
 	object := newObject(o.APIVersion, o.Kind)
@@ -76,11 +103,13 @@ func (c *collection) read(o manifest.Object) error {
 	err := decode(o, object)
 	if err == nil {
 		c.add(object)
+		c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin)
 		return nil
 	}
 	var bad *DecodeError
 	if errors.As(err, &bad) && o.Kind == "Service" && carriesField(o.JSON) {
 		if namespace, name := identity(o); name != unnamed {
+			c.remember(objectKey(o.Kind, namespace, name), o.Origin)
 			c.unreadable = append(c.unreadable, unreadable{namespace, name, labelsOf(o.JSON), bad})
 		}
 	}

@@ -19,6 +19,7 @@ type look struct {
 	namespace string
 	all       bool
 	selector  string
+	sources
 }
 
 func (l *look) flags(command *cobra.Command) {
@@ -27,6 +28,7 @@ func (l *look) flags(command *cobra.Command) {
 	f.StringVarP(&l.namespace, "namespace", "n", "", "only entry points with a Service in this namespace (default: all)")
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "all namespaces; this is the default")
 	f.StringVarP(&l.selector, "selector", "l", "", "only entry points with a Service that has these labels")
+	l.sources.flags(f)
 }
 
 // filesUsage describes -f where a cluster can be looked at instead.
@@ -36,7 +38,7 @@ const filesUsage = "file or directory of manifests, or - for standard input; may
 func (a *app) collect(ctx context.Context, l look, more []string) (*collection, error) {
 	switch {
 	case len(l.files) > 0:
-		return a.collectFiles(ctx, append(slices.Clone(l.files), more...))
+		return a.collectFilesAnd(ctx, append(slices.Clone(l.files), more...), l.sources)
 	case len(more) > 0:
 		return nil, fmt.Errorf("%q is not expected here; files go behind -f", more[0])
 	}
@@ -44,7 +46,7 @@ func (a *app) collect(ctx context.Context, l look, more []string) (*collection, 
 	if err != nil {
 		return nil, err
 	}
-	return a.collectCluster(ctx, conn, l.namespace)
+	return a.collectClusterAnd(ctx, conn, l.namespace, l.sources)
 }
 
 func (l look) filter() (filter, error) {
