@@ -45,8 +45,12 @@ verify: ## Regenerate everything; fail if anything was out of date.
 	hack/verify.sh
 
 .PHONY: test
-test: ## Run every ring that needs no cluster, cheap ones first; make e2e runs the kind cluster.
+test: ## Run every ring, cheap ones first: the last is the stories on a real kind cluster.
 	hack/test.sh
+
+.PHONY: check
+check: ## Run every ring that needs no cluster.
+	hack/test.sh unit guard walk sim agent lint verify api
 
 .PHONY: test-unit
 test-unit: ## Unit tests, golden pairs and fuzz seeds, with the race detector; the CEL of guard and CRDs.

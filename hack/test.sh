@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api
+[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api e2e
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)

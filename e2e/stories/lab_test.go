@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,10 +143,10 @@ func nsupdate(script string) error {
 	return err
 }
 
-// dig answers the records that a server holds, sorted by dig, one a line.
+// dig answers the records that a server holds, sorted, one a line.
 func dig(server, name, kind string) (string, error) {
 	out, err := docker("exec", resolver, "dig", "+short", "+norecurse", "+tries=1", "+time=2", "@"+server, name, kind)
-	return strings.TrimSpace(out), err
+	return strings.Join(slices.Sorted(strings.FieldsFuncSeq(out, func(r rune) bool { return r == '\n' })), "\n"), err
 }
 
 // nodeAddress is a node's address on the closed network.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"offramp.dev/api/v1alpha1"
 	"offramp.dev/e2e/traffic"
 )
 
@@ -26,8 +27,11 @@ func (s *story) client(name string) *outside {
 	s.t.Helper()
 	worker, err := nodeAddress(s.workers[0])
 	must(s.t, err)
-	route := fmt.Sprintf("ip route add %s/32 via %s; ", s.old, worker)
-	if s.attraction == "Interface" {
+	route := ""
+	for _, address := range s.addresses() {
+		route += fmt.Sprintf("ip route add %s/32 via %s; ", address, worker)
+	}
+	if s.attraction == v1alpha1.AttractionInterface {
 		route = fmt.Sprintf("ip route add %s/32 dev eth0; ", s.old) // it answers ARP on the client's own network
 	}
 	c := &outside{container: cluster + "-client-" + name}

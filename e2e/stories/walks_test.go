@@ -48,6 +48,7 @@ func TestWalks(t *testing.T) {
 	t.Run("story 3 UDP by LoadBalancer", udp)
 	t.Run("story 4 Adopt in place forward and back", adopt)
 	t.Run("story 5 two Services of one name move together", together)
+	t.Run("story 5 a third Service that joins later holds the walk", joinsLater)
 }
 
 func web(name string, n int) plan {
@@ -265,6 +266,25 @@ func together(t *testing.T) {
 	s.released()
 	s.back()
 	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "shop-b"}}))
+}
+
+// joinsLater: a Service that the name leads to as well opts in while the walk is on its way. The walk holds until a human has
+// answered; the address beside stays in the record all along.
+func joinsLater(t *testing.T) {
+	t.Parallel()
+	p := web("early", 14)
+	p.host, p.policy, p.beside = "later."+zone, byLoadBalancer, "203.0.113.15"
+	s := shared.begin(t, p)
+	s.prove()
+	_, err := kubectl("", "-n", tenant, "annotate", "service", s.other(), v1alpha1.AnnotationPolicy+"="+s.name, v1alpha1.AnnotationHostnames+"="+s.host)
+	must(t, err)
+	s.advance(v1alpha1.GoalCutOver)
+	s.holdsFor("GroupChanged")
+	must(t, s.answers(s.addresses()...))
+	_, err = kubectl("", "-n", tenant, "annotate", "service", s.other(), v1alpha1.AnnotationPolicy+"-")
+	must(t, err)
+	s.reach("Settled")
+	s.back()
 }
 
 // sibling creates another Service of the tenant with the same backends, address and name, on a port of its own.
