@@ -60,6 +60,10 @@ type EntryPoint struct {
 	Ports []string `json:"ports"`
 	// Names are candidate DNS names (annotations) or, where DNS was looked at, the live ones.
 	Names []string `json:"names,omitempty"`
+	// DNS holds the live records that lead to the addresses, by name and type; empty where DNS was not looked at.
+	DNS []Pointer `json:"dns,omitempty"`
+	// Attraction says for each live address, in their order, who brings its packets.
+	Attraction []Attracted `json:"attraction,omitempty"`
 	// Policy that the members opted into, or "".
 	Policy string `json:"policy,omitempty"`
 	// Strategy, recommended even where the verdict is Blocked.
@@ -87,7 +91,9 @@ type Catalog struct {
 	EntryPoints []EntryPoint `json:"entryPoints"`
 	// Findings that belong to no entry point.
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
-	Summary  Summary            `json:"summary"`
+	// Conflicts are addresses claimed twice or not a Service's to claim, the riskiest first.
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+	Summary   Summary    `json:"summary"`
 }
 
 // Summary counts.
