@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/spf13/pflag"
 )
@@ -19,11 +21,14 @@ func (s *sources) flags(f *pflag.FlagSet) {
 
 // collectFilesAnd reads manifests, and what else is to be looked at.
 func (a *app) collectFilesAnd(ctx context.Context, paths []string, s sources) (*collection, error) {
+	if slices.Contains(paths, "-") && slices.Contains(s.auditLogs, "-") {
+		return nil, errors.New("-f - and --audit-log - both ask for standard input; give one of them a file")
+	}
 	c, err := a.collectFiles(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, a.readAudit(ctx, c, s.auditLogs)
 }
 
 // collectClusterAnd reads a cluster, and what else is to be looked at.
@@ -32,5 +37,5 @@ func (a *app) collectClusterAnd(ctx context.Context, conn *Connection, namespace
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, a.readAudit(ctx, c, s.auditLogs)
 }

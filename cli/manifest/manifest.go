@@ -83,7 +83,7 @@ type source struct {
 
 // Stream reads one input, gzip or not.
 func (r *Reader) Stream(name string, in io.Reader) {
-	plain, err := unpack(in)
+	plain, err := Unpack(in)
 	if err != nil {
 		r.Problem(&Error{Origin{Source: name}, err})
 		return
@@ -94,8 +94,8 @@ func (r *Reader) Stream(name string, in io.Reader) {
 	}
 }
 
-// unpack undoes gzip, told by its magic number (RFC 1952, 2.3.1), and skips a byte order mark.
-func unpack(in io.Reader) (io.Reader, error) {
+// Unpack undoes gzip, told by its magic number (RFC 1952, 2.3.1), and skips a byte order mark.
+func Unpack(in io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		unzipped, err := gzip.NewReader(buffered)
