@@ -128,6 +128,9 @@ func (s *story) apply(manifests string) {
 	})
 }
 
+// lowTTL while names move.
+const lowTTL = 3 * time.Second
+
 // settings is the policy: short waits, everything else as the documentation recommends.
 func (s *story) settings() string {
 	return fmt.Sprintf(`
@@ -137,11 +140,11 @@ metadata: {name: %s}
 spec:
   namespaces: [%s]
   zones: [example-test]
-  dns: {lowTTLSeconds: 3, sharePercents: [50, 100], soakSeconds: 15}
+  dns: {lowTTLSeconds: %d, sharePercents: [50, 100], soakSeconds: 15}
   probes: {rounds: 3, intervalSeconds: 2, timeoutSeconds: 5, httpPath: /healthz}
   drain: {windowSeconds: 20, attraction: %s}
   soakSeconds: 15
-%s`, s.name, tenant, s.attraction, indent(s.policy))
+%s`, s.name, tenant, int(lowTTL.Seconds()), s.attraction, indent(s.policy))
 }
 
 func indent(yaml string) string {

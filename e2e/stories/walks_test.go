@@ -65,7 +65,7 @@ func fromTheEnd(t *testing.T) {
 	s.prove()
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Share50")
-	s.reach("Settled")
+	s.settledInTime()
 	s.notDrainedWhileHeld(c)
 	s.reach("Released")
 	s.released()
@@ -75,6 +75,24 @@ func fromTheEnd(t *testing.T) {
 	s.stillThereWhileHeld(c)
 	s.undone()
 	s.restored()
+}
+
+// settledInTime insists that the low TTL passed between the last share, seen on every server, and Settled: until then
+// somebody may still be told the old address. Conditions tell whole seconds.
+func (s *story) settledInTime() {
+	s.t.Helper()
+	s.reach("Settled")
+	journal, err := s.journal()
+	must(s.t, err)
+	var seen time.Time
+	for _, j := range journal {
+		if j.Kind == v1alpha1.StampSeen {
+			seen = j.At.Time
+		}
+	}
+	if at := s.condition("Settled").LastTransitionTime; at.Add(time.Second).Before(seen.Add(lowTTL)) {
+		s.t.Errorf("Settled at %s, though the last share was seen at %s and the TTL is %s", at, seen, lowTTL)
+	}
 }
 
 // notDrainedWhileHeld insists that Drained becomes true only after the last connection held to the old address has ended.
