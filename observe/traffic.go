@@ -22,13 +22,8 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	if err := l.Cached.List(ctx, &all); err != nil {
 		return fmt.Errorf("listing Observations: %w", err)
 	}
-	in := migration.TrafficInput{Now: f.Now, Watched: migration.WatchedHash(w.Claims), Settings: plan.Settings}
-	for i := range all.Items {
-		in.Observations = append(in.Observations, &all.Items[i])
-	}
-	for i := range w.nodes {
-		in.Nodes = append(in.Nodes, w.nodes[i].Name)
-	}
+	in := trafficInput(w, all.Items)
+	in.Now, in.Settings = f.Now, plan.Settings
 	for _, m := range plan.Members {
 		in.Ports = append(in.Ports, m.Ports...)
 	}
@@ -41,6 +36,20 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	f.NewUse.Shared = alongside(w)
 	w.Traffic = f.OldUse
 	return nil
+}
+
+// trafficInput is what every path's verdict rests on: the nodes with their present boots, the reports, what should be watched.
+func trafficInput(w *World, reports []v1alpha1.Observation) migration.TrafficInput {
+	in := migration.TrafficInput{Watched: migration.WatchedHash(w.Claims), BootIDs: map[string]string{}}
+	for i := range reports {
+		in.Observations = append(in.Observations, &reports[i])
+	}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		in.Nodes = append(in.Nodes, n.Name)
+		in.BootIDs[n.Name] = n.Status.NodeInfo.BootID
+	}
+	return in
 }
 
 // alongside names those who share the new address with us on the same ports, a few of them.

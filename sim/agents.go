@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +50,7 @@ func (a *agents) report(ctx context.Context) error {
 		if a.silent[n.GetName()] {
 			continue
 		}
-		if err := a.write(ctx, n.GetName(), a.status(n.GetName(), i, len(nodes), migration.WatchedHash(claims))); err != nil {
+		if err := a.write(ctx, n.GetName(), a.status(n, i, len(nodes), migration.WatchedHash(claims))); err != nil {
 			return err
 		}
 	}
@@ -90,10 +91,15 @@ func tuplesOf(c v1alpha1.AddressClaim) []Tuple {
 	return out
 }
 
-func (a *agents) status(node string, index, nodes int, hash string) v1alpha1.ObservationStatus {
+// status is what the agent of one node reports; like a real one it names the boot that the node itself knows.
+func (a *agents) status(node client.Object, index, nodes int, hash string) v1alpha1.ObservationStatus {
+	boot := ""
+	if n, ok := node.(*corev1.Node); ok {
+		boot = n.Status.NodeInfo.BootID
+	}
 	s := v1alpha1.ObservationStatus{
-		Source: v1alpha1.SourceNode, Node: node, ReportedAt: metav1.NewTime(a.now()), StaleAfterSeconds: int32(agentStale / time.Second),
-		CoverageSince: metav1.NewTime(a.coverage), Watched: hash, ProxyMode: v1alpha1.ProxyNFTables, BootID: "emulated-" + node,
+		Source: v1alpha1.SourceNode, Node: node.GetName(), ReportedAt: metav1.NewTime(a.now()), StaleAfterSeconds: int32(agentStale / time.Second),
+		CoverageSince: metav1.NewTime(a.coverage), Watched: hash, ProxyMode: v1alpha1.ProxyNFTables, BootID: boot,
 		Signals: []v1alpha1.Signal{v1alpha1.SignalCounters, v1alpha1.SignalEntries, v1alpha1.SignalEvents},
 	}
 	established := a.traffic.established()

@@ -25,6 +25,7 @@ const (
 	madePool       = "rehearsal"
 	madeController = "gateway.envoyproxy.io/gatewayclass-controller"
 	madeKey        = "rehearsal-key"
+	madeBoot       = "emulated-"
 	gatewayHome    = "gateways"
 	metallbHome    = "metallb-system"
 )
@@ -33,15 +34,31 @@ var zoneKind = schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "DNSZo
 
 func (w *world) fillNodes(ctx context.Context) error {
 	if len(sortedObjects(w.server.store.cache, nodeKind)) > 0 {
-		return nil
+		return w.bootNodes(ctx)
 	}
 	w.assume("three nodes, node-1 to node-3, kube-proxy in nftables mode")
 	for i := range 3 {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i+1)}}
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("198.18.0.%d", 11+i)}}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		n.Status.NodeInfo.BootID = madeBoot + n.Name
 		if err := w.cluster.Create(ctx, n); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// bootNodes gives nodes of the manifests that do not say since which boot they run one of their own.
+func (w *world) bootNodes(ctx context.Context) error {
+	for _, o := range sortedObjects(w.server.store.cache, nodeKind) {
+		n, ok := o.DeepCopyObject().(*corev1.Node)
+		if !ok || n.Status.NodeInfo.BootID != "" {
+			continue
+		}
+		n.Status.NodeInfo.BootID = madeBoot + n.Name
+		if err := w.cluster.Status().Update(ctx, n); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
 	return nil

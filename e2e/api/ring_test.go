@@ -302,6 +302,7 @@ func (r *ring) settings(t *testing.T) {
 		t.Fatal(err)
 	}
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.11"}}
+	node.Status.NodeInfo.BootID = "emulated"
 	if err := r.admin.Status().Update(context.Background(), node); err != nil {
 		t.Fatal(err)
 	}
