@@ -50,7 +50,7 @@ test: ## Run every ring, cheap ones first: the last is the stories on a real kin
 
 .PHONY: check
 check: ## Run every ring that needs no cluster.
-	hack/test.sh unit guard walk sim agent lint verify api
+	hack/test.sh unit guard walk sim agent lint verify dns api
 
 .PHONY: test-unit
 test-unit: ## Unit tests, golden pairs and fuzz seeds, with the race detector; the CEL of guard and CRDs.
@@ -71,6 +71,10 @@ test-sim: ## Whole migrations in the embedded world.
 .PHONY: test-agent
 test-agent: ## The node agent in network namespaces, against real nftables and conntrack (root).
 	hack/test.sh agent
+
+.PHONY: test-dns
+test-dns: ## BIND 9, Knot, PowerDNS and unbound, walked forward, back and through their faults.
+	hack/test.sh dns
 
 .PHONY: test-api
 test-api: ## A real kube-apiserver, etcd and BIND 9 (built and cached where they cannot be downloaded).

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify api e2e
+[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify dns api e2e
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)
@@ -23,11 +23,12 @@ for name; do
     agent) ring -ring agent -- hack/agent-ring.sh ;;
     lint) ring -ring lint -command -- hack/lint.sh ;;
     verify) ring -ring verify -command -- hack/verify.sh ;;
+    dns) ring -ring dns -- hack/dns-ring.sh ;;
     api) ring -ring api -- hack/api-ring.sh ;;
     e2e) ring -ring e2e -- hack/e2e-ring.sh ;;
     e2e-nftables) ring -ring e2e-nftables -- env KUBE_PROXY_MODE=nftables OFFRAMP_KEEP_ENGINE=1 hack/e2e-ring.sh Test ;;
     e2e-iptables) ring -ring e2e-iptables -- env KUBE_PROXY_MODE=iptables hack/e2e-ring.sh Test ;;
-    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
+    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, dns, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
   esac
 done
 bin/ringsum -results "$results" -total

@@ -40,6 +40,8 @@ type Options struct {
 	Secondaries []string
 	// Control lets Rndc steer the server.
 	Control bool
+	// Fixed gives the addresses of a set always in the same order.
+	Fixed bool
 	// Policy is put in place of "allow-update", for example `update-policy { grant k name a.example.test. A; };`.
 	Policy string
 }
@@ -52,7 +54,9 @@ type Server struct {
 	Zone string
 	Key  Key
 
-	log, dir string
+	named, log, dir string
+	process         *exec.Cmd
+	ended           chan struct{}
 }
 
 // Start serves the zone until the test ends and returns when it answers.
@@ -106,7 +110,21 @@ func (s *Server) Rndc(t testing.TB, arguments ...string) {
 	}
 }
 
-// Log is what named has said so far.
+// Kill ends the server as a power cut does. What it has answered for is on its disk.
+func (s *Server) Kill() {
+	_ = s.process.Process.Kill()
+	<-s.ended
+}
+
+// Restart starts a killed server again from its disk, at the same address, and returns when it answers.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if err := s.launch(t); err != nil {
+		t.Fatalf("named did not start again: %v", err)
+	}
+}
+
+// Log is what named has said since it was last started.
 func (s *Server) Log() string {
 	raw, err := os.ReadFile(s.log)
 	if err != nil {

@@ -21,18 +21,24 @@ func start(t testing.TB, named string, o Options) (*Server, error) {
 		return nil, err
 	}
 	dir := t.TempDir()
-	s := &Server{Address: address, Zone: o.Zone, Key: o.Key, log: filepath.Join(dir, "named.log"), dir: dir}
+	s := &Server{Address: address, Zone: o.Zone, Key: o.Key, named: named, log: filepath.Join(dir, "named.log"), dir: dir}
 	if err := write(dir, o, address); err != nil {
 		return nil, err
 	}
+	return s, s.launch(t)
+}
+
+// launch starts named on what its directory holds.
+func (s *Server) launch(t testing.TB) error {
+	t.Helper()
 	log, err := os.Create(s.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cmd := exec.Command(named, "-f", "-g", "-n", "1", "-c", filepath.Join(dir, "named.conf"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd := exec.Command(s.named, "-f", "-g", "-n", "1", "-c", filepath.Join(s.dir, "named.conf"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -40,15 +46,16 @@ func start(t testing.TB, named string, o Options) (*Server, error) {
 		_ = cmd.Wait()
 		_ = log.Close()
 	}()
+	s.process, s.ended = cmd, ended
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
 	if err := s.wait(ended); err != nil {
-		_ = cmd.Process.Kill()
-		return nil, err
+		s.Kill()
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 // wait returns once named says that it runs, which it does after its zones are loaded and its sockets open.
@@ -93,7 +100,7 @@ func write(dir string, o Options, address string) error {
 	if err != nil {
 		return fmt.Errorf("listen %q: %w", address, err)
 	}
-	conf := options(dir, host, port) + keys(append([]Key{o.Key}, o.Strangers...)) + zone(o)
+	conf := options(dir, host, port, o.Fixed) + keys(append([]Key{o.Key}, o.Strangers...)) + zone(o)
 	control, err := controls(dir, o.Control)
 	if err != nil {
 		return err
@@ -108,7 +115,11 @@ func write(dir string, o Options, address string) error {
 	return os.WriteFile(filepath.Join(dir, "zone"), []byte(zoneFile(o)), 0o600)
 }
 
-func options(dir, host, port string) string {
+func options(dir, host, port string, fixed bool) string {
+	order := "random"
+	if fixed {
+		order = "none"
+	}
 	return fmt.Sprintf(`options {
 	directory %q;
 	pid-file none;
@@ -119,8 +130,9 @@ func options(dir, host, port string) string {
 	dnssec-validation no;
 	notify-delay 0;
 	allow-transfer { any; };
+	rrset-order { order %s; };
 };
-`, dir, port, host)
+`, dir, port, host, order)
 }
 
 // controls is the control channel, if one is asked for, and the file that rndc reads.
@@ -175,7 +187,9 @@ func zoneFile(o Options) string {
 		"$TTL 3600",
 		"@ 3600 IN SOA ns1 hostmaster 1 3600 600 86400 5",
 		"@ 3600 IN NS ns1",
+		"@ 3600 IN NS ns2",
 		"ns1 3600 IN A 127.0.0.1",
+		"ns2 3600 IN A 127.0.0.1",
 	}
 	return strings.Join(append(head, o.Records...), "\n") + "\n"
 }
