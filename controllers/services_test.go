@@ -174,7 +174,7 @@ func fakeClient(t *testing.T, services []*corev1.Service) client.Client {
 			t.Fatal(err)
 		}
 	}
-	b := fake.NewClientBuilder().WithScheme(s)
+	b := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.EntryPoint{})
 	for _, svc := range services {
 		b = b.WithObjects(svc.DeepCopy())
 	}

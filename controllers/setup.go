@@ -26,7 +26,7 @@ import (
 // Add registers every reconciler with the manager. The walk is also called for what its objects' surroundings do.
 func Add(mgr ctrl.Manager, p *Ports) error {
 	for _, r := range Reconcilers(p) {
-		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For).WithOptions(controller.Options{RateLimiter: backOff()})
+		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For).WithOptions(options(r))
 		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
 			for _, o := range related(mgr) {
 				b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(p.concerned))
@@ -37,6 +37,18 @@ func Add(mgr ctrl.Manager, p *Ports) error {
 		}
 	}
 	return nil
+}
+
+// walksAtOnce is how many entry points are looked at side by side: one whose probes or name servers answer late must not make
+// the others wait. One and the same entry point never has two passes at once.
+const walksAtOnce = 16
+
+func options(r Reconciler) controller.Options {
+	out := controller.Options{RateLimiter: backOff(), MaxConcurrentReconciles: 1}
+	if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
+		out.MaxConcurrentReconciles = walksAtOnce
+	}
+	return out
 }
 
 // backOff is how soon a pass that failed is tried again: a minute at most, for a walk that waits on a name server must not

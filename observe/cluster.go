@@ -27,8 +27,8 @@ type clusterFacts struct {
 // readCluster reads the addresses of the API server and the Service ranges, at most once in clusterRecheck. What cannot be
 // read is said to be unseen.
 func (l *Looker) readCluster(ctx context.Context, _ client.Reader, w *World) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.surveying.Lock()
+	defer l.surveying.Unlock()
 	if now := l.Now(); l.cluster.at.IsZero() || now.Sub(l.cluster.at) > clusterRecheck {
 		l.cluster = l.lookAtCluster(ctx, now)
 	}

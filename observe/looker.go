@@ -10,17 +10,26 @@ import (
 )
 
 // Looker looks for one process. It remembers probe rounds and when it passed by, which a restart may lose: then the
-// next rounds are waited for again.
+// next rounds are waited for again. Passes of different entry points may look at once: no lock that they share is held
+// while somebody waits for the network.
 type Looker struct {
 	Ports
 
 	mu      sync.Mutex
 	history map[string]*rounds
-	cluster clusterFacts
+	// surveying lets one pass at a time look at what is true of the whole cluster; the others wait for its answer.
+	surveying sync.Mutex
+	cluster   clusterFacts
+	// planning guards planned: new addresses are chosen by one entry point at a time, so that no two choose the same one.
+	planning sync.Mutex
+	// planned are the new addresses of the last plan that was made here, by entry point.
+	planned map[string][]netip.Addr
 }
 
 // NewLooker makes a Looker.
-func NewLooker(p Ports) *Looker { return &Looker{Ports: p, history: map[string]*rounds{}} }
+func NewLooker(p Ports) *Looker {
+	return &Looker{Ports: p, history: map[string]*rounds{}, planned: map[string][]netip.Addr{}}
+}
 
 // rounds is the memory of one entry point.
 type rounds struct {
@@ -32,8 +41,6 @@ type rounds struct {
 	guardedAt        time.Time
 	guarded          migration.Seen[bool]
 	guardedSet       string
-	// planned are the new addresses of the last plan that was made here, nil before the first.
-	planned []netip.Addr
 }
 
 // tally counts the probe rounds of one path since a stamp.
@@ -61,8 +68,11 @@ func (l *Looker) of(name string) *rounds {
 // Forget drops the memory of an entry point that is gone.
 func (l *Looker) Forget(name string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	delete(l.history, name)
+	l.mu.Unlock()
+	l.planning.Lock()
+	delete(l.planned, name)
+	l.planning.Unlock()
 }
 
 // slotGap is the longest time between two passes in which a slot's high set may stand.

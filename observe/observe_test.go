@@ -219,15 +219,20 @@ func TestWhatThisProcessPlannedIsNewerThanAnyStatus(t *testing.T) {
 	t.Parallel()
 	l := NewLooker(Ports{})
 	ep := &v1alpha1.EntryPoint{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: v1alpha1.EntryPointStatus{NewAddresses: []string{"203.0.113.1"}}}
-	if got := l.planned(ep); len(got) != 1 || got[0].String() != "203.0.113.1" {
+	if got := l.plannedBy(ep); len(got) != 1 || got[0].String() != "203.0.113.1" {
 		t.Errorf("from the status: %v", got)
 	}
-	l.plans("m", &migration.Plan{NewAddresses: []netip.Addr{netip.MustParseAddr("203.0.113.2")}})
-	if got := l.planned(ep); len(got) != 1 || got[0].String() != "203.0.113.2" {
+	l.planned["m"] = []netip.Addr{netip.MustParseAddr("203.0.113.2")}
+	if got := l.plannedBy(ep); len(got) != 1 || got[0].String() != "203.0.113.2" {
 		t.Errorf("from memory: %v", got)
 	}
-	if l.plans("m", nil); len(l.planned(ep)) != 0 {
-		t.Errorf("without a plan: %v", l.planned(ep))
+	l.planned["m"] = []netip.Addr{}
+	if got := l.plannedBy(ep); len(got) != 0 {
+		t.Errorf("without a plan: %v", got)
+	}
+	l.Forget("m")
+	if got := l.plannedBy(ep); len(got) != 1 {
+		t.Errorf("forgotten: %v", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"offramp.dev/api/v1alpha1"
@@ -101,13 +102,15 @@ func (l *Looker) round(ctx context.Context, t *tally, plan *migration.Plan, sinc
 	if !t.last.IsZero() && now.Sub(t.last) < time.Duration(plan.Settings.ProbeInterval)*time.Second {
 		return
 	}
-	t.last, t.results = now, t.results[:0]
-	for _, c := range plan.Checks {
-		t.results = append(t.results, l.Probe.Probe(ctx, probe.Check{
+	t.last, t.results = now, make([]probe.Result, len(plan.Checks))
+	// A probe minds ctx itself and answers; a check that was never begun would leave no answer.
+	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), max(1, l.ProbesAtOnce), len(plan.Checks), func(i int) {
+		c := plan.Checks[i]
+		t.results[i] = l.Probe.Probe(ctx, probe.Check{
 			Address: to(c), Port: port(c.Port), Kind: probe.Kind(c.Kind), Host: c.Host, Path: c.Path,
 			Timeout: time.Duration(plan.Settings.ProbeTimeout) * time.Second,
-		}))
-	}
+		})
+	})
 	t.count()
 }
 

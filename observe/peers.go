@@ -13,28 +13,46 @@ import (
 	"offramp.dev/migration"
 )
 
-// readPeers reads which new addresses other entry points mean to take, so that two that are staged side by side do not
-// plan the same one. What this process planned itself is newer than any status. It is a courtesy only: the claim is the
-// lock.
-func (l *Looker) readPeers(ctx context.Context, _ client.Reader, w *World) error {
-	var all v1alpha1.EntryPointList
-	if err := l.Cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing EntryPoints: %w", err)
+// makePlan makes a plan on addresses that no other entry point means to take. Who plans looks at all others and says what it
+// chose before the next one looks. It is a courtesy only: the claim is the lock.
+func (l *Looker) makePlan(ctx context.Context, w *World, in migration.PlanInput) (*migration.Plan, []v1alpha1.Finding, error) {
+	l.planning.Lock()
+	defer l.planning.Unlock()
+	if in.Frozen == nil {
+		peers, err := l.peers(ctx, w.EntryPoint)
+		if err != nil {
+			return nil, nil, err
+		}
+		in.Uses = append(in.Uses, peers...)
 	}
-	mine := l.planned(w.EntryPoint)
-	for i := range all.Items {
-		w.peers = append(w.peers, intended(w.EntryPoint.Name, mine, &all.Items[i], l.planned(&all.Items[i]))...)
+	plan, findings := migration.MakePlan(in)
+	chosen := []netip.Addr{}
+	if plan != nil {
+		chosen = append(chosen, plan.NewAddresses...)
 	}
-	return nil
+	l.planned[w.EntryPoint.Name] = chosen
+	return plan, findings, nil
 }
 
-// planned are the new addresses of an entry point's plan: as this process last made it, else as its status says.
-func (l *Looker) planned(ep *v1alpha1.EntryPoint) []netip.Addr {
-	h := l.of(ep.Name)
-	h.Lock()
-	defer h.Unlock()
-	if h.planned != nil {
-		return h.planned
+// peers are the new addresses that other entry points mean to take. What this process planned itself is newer than any
+// status. The caller holds planning.
+func (l *Looker) peers(ctx context.Context, me *v1alpha1.EntryPoint) ([]addresspool.Use, error) {
+	var all v1alpha1.EntryPointList
+	if err := l.Cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing EntryPoints: %w", err)
+	}
+	var out []addresspool.Use
+	mine := l.plannedBy(me)
+	for i := range all.Items {
+		out = append(out, intended(me.Name, mine, &all.Items[i], l.plannedBy(&all.Items[i]))...)
+	}
+	return out, nil
+}
+
+// plannedBy are the new addresses of an entry point's plan: as this process last made it, else as its status says.
+func (l *Looker) plannedBy(ep *v1alpha1.EntryPoint) []netip.Addr {
+	if chosen, ok := l.planned[ep.Name]; ok {
+		return chosen
 	}
 	var out []netip.Addr
 	for _, text := range ep.Status.NewAddresses {
@@ -43,16 +61,6 @@ func (l *Looker) planned(ep *v1alpha1.EntryPoint) []netip.Addr {
 		}
 	}
 	return out
-}
-
-// plans remembers the new addresses of a plan that was just made.
-func (l *Looker) plans(name string, plan *migration.Plan) {
-	h := l.of(name)
-	h.Lock()
-	defer h.Unlock()
-	if h.planned = []netip.Addr{}; plan != nil {
-		h.planned = append(h.planned, plan.NewAddresses...)
-	}
 }
 
 // intended are the addresses of a peer that we keep away from: who planned an address first has it. Where both planned it

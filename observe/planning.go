@@ -41,8 +41,12 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 		return
 	}
 	in := l.planInput(ctx, w, services, names, frozen(walk))
-	plan, more := migration.MakePlan(in)
-	l.plans(w.EntryPoint.Name, plan)
+	plan, more, err := l.makePlan(ctx, w, in)
+	if err != nil {
+		f.LiveProblem = err.Error()
+		f.Blockers = unanswered(w.Entry.Findings, f.Intent)
+		return
+	}
 	w.Entry.Findings = append(w.Entry.Findings, more...)
 	f.Live, f.Blockers = plan, unanswered(w.Entry.Findings, f.Intent)
 	if plan == nil {
@@ -223,8 +227,6 @@ func (l *Looker) planInput(
 	}
 	if fixed != nil {
 		in.Strategy, in.Why = fixed.Strategy, fixed.Why
-	} else {
-		in.Uses = append(in.Uses, w.peers...)
 	}
 	if s := w.EntryPoint.Spec.Strategy; s != "" && s != in.Strategy {
 		in.Strategy, in.Why = s, "spec.strategy of the EntryPoint asks for it"
@@ -271,7 +273,7 @@ func tcpPorts(s *corev1.Service) []int32 {
 // tcpRouteVersion is the served version of TCPRoute, v1 first.
 func (l *Looker) tcpRouteVersion() string {
 	for _, v := range []string{"v1", "v1alpha2"} {
-		if l.Serves(schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: v, Kind: "TCPRoute"}) {
+		if l.serves(schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: v, Kind: "TCPRoute"}) {
 			return v
 		}
 	}

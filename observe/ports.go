@@ -21,6 +21,9 @@ type Ports struct {
 	Guard client.Client
 	DNS   dnsctl.Port
 	Probe probe.Port
+	// ProbesAtOnce is how many checks of one round run side by side; less than 2 is one after the other, in order. With more
+	// than that Probe is called by several goroutines.
+	ProbesAtOnce int
 	// Namespace of the controller: guard parameters and key Secrets.
 	Namespace string
 	// Serves tells whether the API server serves a kind; nil means none of the optional ones.
@@ -28,3 +31,5 @@ type Ports struct {
 	// Now is the clock.
 	Now func() time.Time
 }
+
+func (p Ports) serves(gvk schema.GroupVersionKind) bool { return p.Serves != nil && p.Serves(gvk) }

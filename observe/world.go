@@ -41,7 +41,6 @@ type World struct {
 	pools    []addresspool.Pool
 	unseen   []inventory.Unseen
 	cluster  clusterFacts
-	peers    []addresspool.Use
 }
 
 // Plan is the frozen plan of the youngest attempt, else nil.
@@ -57,7 +56,7 @@ func (l *Looker) EntryPoint(ctx context.Context, ep *v1alpha1.EntryPoint, r clie
 	w := &World{EntryPoint: ep, Services: map[string]*corev1.Service{}, Zones: map[string]*v1alpha1.DNSZone{}}
 	f := migration.Facts{Now: l.Now()}
 	for _, read := range []func(context.Context, client.Reader, *World) error{
-		l.readPolicy, l.readServices, l.readRecord, l.readClaims, l.readNodes, l.readPools, l.readCluster, l.readPeers,
+		l.readPolicy, l.readServices, l.readRecord, l.readClaims, l.readNodes, l.readPools, l.readCluster,
 	} {
 		if err := read(ctx, r, w); err != nil {
 			return f, nil, err

@@ -30,6 +30,10 @@ import (
 // leaseName is the name of the leader election Lease.
 const leaseName = "offramp-controller"
 
+// probesAtOnce bounds the probes of one entry point that run side by side, so that a round in which nothing answers takes
+// little longer than one timeout.
+const probesAtOnce = 8
+
 func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -85,7 +89,8 @@ func newPorts(mgr ctrl.Manager, o options) *controllers.Ports {
 	return &controllers.Ports{
 		Ports: observe.Ports{
 			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Guard: mgr.GetClient(), Namespace: o.namespace, Now: time.Now,
-			DNS: rfc2136.New(rfc2136.Options{Keys: secrets}), Probe: probe.Dialer{}, Serves: serves(mgr),
+			DNS: rfc2136.New(rfc2136.Options{Keys: secrets}), Probe: probe.Dialer{}, ProbesAtOnce: probesAtOnce,
+			Serves: serves(mgr),
 		},
 		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("offramp-controller"), Lease: lease,
 	}
