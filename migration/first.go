@@ -34,14 +34,21 @@ func diverged(w *walk) (outcome, bool) {
 	return outcome{}, false
 }
 
-// overwritten: the mark is that of the youngest intent, the records are not.
+// overwritten: our mark stands beside records that its intent does not explain. An older mark counts until the first
+// Diverged after it: from then on a human knows, and the next attempt may overwrite.
 func (w *walk) overwritten(n *NameFacts) bool {
 	j := &w.journal
 	if j.step < dnsctl.StepLowTTL || len(n.Servers) == 0 || !n.Servers[0].Known {
 		return false
 	}
 	a := &n.Servers[0].Value
-	return a.Mark.Owner == w.Record.Name && a.Mark.Sequence == j.intent && !w.allows(n, j.step, &a.Records)
+	switch {
+	case a.Mark.Owner != w.Record.Name:
+		return false
+	case a.Mark.Sequence == j.intent:
+		return !w.allows(n, j.step, &a.Records)
+	}
+	return a.Mark.Sequence > j.diverged && !w.explains(n, a)
 }
 
 func (w *walk) anyOutside(n *NameFacts, k dnsctl.Step) bool {

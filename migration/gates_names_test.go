@@ -37,6 +37,18 @@ func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 			scene("R I0", 0, server(0, func(a *dnsctl.Answer) { a.Records.A.TTL = 3600 })),
 			GateTTLLowered, Unmet, ReasonDiverged, "stamp Diverged(0)",
 		},
+		"an edit beside the mark of an older intent of ours is stamped, not overwritten": {
+			scene("R I0 S0 I3", 0, changedBack),
+			GateShifted, Unmet, ReasonDiverged, "stamp Diverged(3)",
+		},
+		"records that the older intent asked for are changed": {
+			scene("R I0 S0 I3", 0),
+			GateShifted, Unmet, "Step3Of3", "change names to step 3",
+		},
+		"an edit that a human knows of is overwritten by the next attempt": {
+			scene("R I0 S0 I3 D3 R/2 I3/2", 0, changedBack, nextAttempt),
+			GateShifted, Unmet, "Step3Of3", "change names to step 3",
+		},
 		"a seen step that is no longer so is stamped": {
 			scene("R I0 S0 I3 S3", 3, server(1, func(a *dnsctl.Answer) { a.Mark.Sequence = 0 })),
 			GateShifted, Unmet, ReasonDiverged, "stamp Diverged(3)",

@@ -1,6 +1,12 @@
 package migration
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"offramp.dev/api/v1alpha1"
+	"offramp.dev/dnsctl"
+)
 
 // anyServesNew: a server is known to answer a new address.
 func (w *walk) anyServesNew() bool {
@@ -29,6 +35,36 @@ func (w *walk) allServeOld() bool {
 		}
 	}
 	return true
+}
+
+// explains tells whether the intent that wrote the mark of a asks for its records, by the plan of that time. A mark that
+// no intent of this chain wrote explains anything: there is nothing to compare with.
+func (w *walk) explains(n *NameFacts, a *dnsctl.Answer) bool {
+	if a.Mark.Sequence < 0 || a.Mark.Sequence >= len(w.Record.Stamps) {
+		return true
+	}
+	s := &w.Record.Stamps[a.Mark.Sequence]
+	plan := w.planOf(s.Attempt)
+	if s.Kind != v1alpha1.StampIntent || plan == nil {
+		return true
+	}
+	then := n.Name
+	for i := range plan.Names {
+		if plan.Names[i].Name == n.Name.Name {
+			then = plan.Names[i]
+		}
+	}
+	return slices.ContainsFunc(then.Allowed(s.Step, plan.Settings.Percents), a.Records.Equal)
+}
+
+// planOf is the recorded plan of an attempt, else nil.
+func (w *walk) planOf(attempt int64) *Plan {
+	for i := range w.Record.Plans {
+		if w.Record.Plans[i].Attempt == attempt {
+			return w.Record.Plans[i].Plan
+		}
+	}
+	return nil
 }
 
 // lowTTL is how long a cache may hold an answer of the walk, oldTTL one of before it.
