@@ -250,8 +250,14 @@ zone:
 	d.argv = []string{tool(t, "knotd", "knot"), "-c", d.path("knot.conf")}
 	return started(t, d, &primary{
 		kind: "Knot", address: o.listen, key: o.key,
-		freeze: func(t *testing.T) { t.Helper(); d.run(t, tool(t, "knotc", "knot"), "-s", d.path("knot.sock"), "zone-freeze", apex) },
-		thaw:   func(t *testing.T) { t.Helper(); d.run(t, tool(t, "knotc", "knot"), "-s", d.path("knot.sock"), "zone-thaw", apex) },
+		freeze: func(t *testing.T) {
+			t.Helper()
+			d.run(t, tool(t, "knotc", "knot"), "-s", d.path("knot.sock"), "zone-freeze", apex)
+		},
+		thaw: func(t *testing.T) {
+			t.Helper()
+			d.run(t, tool(t, "knotc", "knot"), "-s", d.path("knot.sock"), "zone-thaw", apex)
+		},
 	})
 }
 
