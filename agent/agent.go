@@ -39,6 +39,8 @@ type Flow struct {
 	Replied, Closing bool
 	// Left is how long the entry would stand without another packet.
 	Left time.Duration
+	// zoned: it is in a conntrack zone, where another entry may have the same tuple.
+	zoned bool
 }
 
 // Event is the begin or the end of a Flow.

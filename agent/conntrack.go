@@ -106,17 +106,26 @@ func destination(addr netip.Addr) ([]byte, error) {
 	return ae.Encode()
 }
 
+// open opens a socket on which the kernel answers, or fails in time.
+func open() (int, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return 0, fmt.Errorf("opening the netlink socket: %w", err)
+	}
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: listTimeout}); err != nil {
+		return 0, errors.Join(fmt.Errorf("setting the timeout of the netlink socket: %w", err), unix.Close(fd))
+	}
+	return fd, nil
+}
+
 // list sends one request and gives every message of the answer to take, one by one: a table may have hundreds of
 // thousands of entries, which a library that collects them would hold in memory all at once.
 func list(request netlink.Message, take func([]byte) error) (err error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	fd, err := open()
 	if err != nil {
-		return fmt.Errorf("opening the netlink socket: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: listTimeout}); err != nil {
-		return fmt.Errorf("setting the timeout of the netlink socket: %w", err)
-	}
 	length := unix.NLMSG_HDRLEN + len(request.Data)
 	if length > listBuffer {
 		return fmt.Errorf("a request of %d bytes is too long", length)
@@ -134,27 +143,37 @@ func list(request netlink.Message, take func([]byte) error) (err error) {
 
 func receive(fd int, take func([]byte) error) error {
 	buffer := make([]byte, listBuffer)
-	for done := false; !done; {
+	for {
+		messages, err := datagram(fd, buffer)
+		if err != nil {
+			return err
+		}
+		if done, err := answer(messages, take); done || err != nil {
+			return err
+		}
+	}
+}
+
+// datagram reads what the kernel answers next.
+func datagram(fd int, buffer []byte) ([]syscall.NetlinkMessage, error) {
+	for {
 		n, _, flags, from, err := unix.Recvmsg(fd, buffer, nil, 0)
 		switch kernel, ok := from.(*unix.SockaddrNetlink); {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return fmt.Errorf("reading the kernel's answer: %w", err)
+			return nil, fmt.Errorf("reading the kernel's answer: %w", err)
 		case flags&unix.MSG_TRUNC != 0:
-			return errors.New("the kernel's answer was cut short")
+			return nil, errors.New("the kernel's answer was cut short")
 		case !ok || kernel.Pid != 0:
 			continue // another process may write to the socket; only the kernel is believed
 		}
 		messages, err := syscall.ParseNetlinkMessage(buffer[:n])
 		if err != nil {
-			return fmt.Errorf("reading the kernel's answer: %w", err)
+			return nil, fmt.Errorf("reading the kernel's answer: %w", err)
 		}
-		if done, err = answer(messages, take); err != nil {
-			return err
-		}
+		return messages, nil
 	}
-	return nil
 }
 
 // answer takes the messages of one datagram; true after the last one.

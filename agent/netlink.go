@@ -14,9 +14,9 @@ import (
 const (
 	ctMsgGet, ctMsgDelete = 1, 2
 
-	ctaTupleOrig, ctaStatus, ctaProtoinfo, ctaTimeout, ctaFilter = 1, 3, 4, 7, 25
+	ctaTupleOrig, ctaStatus, ctaProtoinfo, ctaTimeout, ctaZone, ctaFilter = 1, 3, 4, 7, 18, 25
 
-	ctaTupleIP, ctaTupleProto                            = 1, 2
+	ctaTupleIP, ctaTupleProto, ctaTupleZone              = 1, 2, 3
 	ctaIPv4Src, ctaIPv4Dst, ctaIPv6Src, ctaIPv6Dst       = 1, 2, 3, 4
 	ctaProtoNum, ctaProtoSrcPort, ctaProtoDstPort        = 1, 2, 3
 	ctaProtoinfoTCP, ctaProtoinfoSCTP, ctaProtoinfoState = 1, 3, 1
@@ -89,6 +89,8 @@ func decode(data []byte, wanted func(Tuple) bool) (f Flow, ours bool, err error)
 			f.Replied = number(value)&statusSeenReply != 0
 		case ctaTimeout:
 			f.Left = time.Duration(number(value)) * time.Second
+		case ctaZone:
+			f.zoned = true
 		case ctaProtoinfo:
 			return true, each(value, f.state)
 		}
@@ -112,6 +114,8 @@ func (f *Flow) original(kind uint16, value []byte) (bool, error) {
 		return true, each(value, f.addresses)
 	case ctaTupleProto:
 		return true, each(value, f.ports)
+	case ctaTupleZone:
+		f.zoned = true
 	}
 	return true, nil
 }

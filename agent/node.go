@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"log/slog"
+	"slices"
 
 	"offramp.dev/api/v1alpha1"
 )
@@ -13,6 +14,7 @@ type Node struct {
 
 	counters Counters
 	events   *Events
+	roll     roll
 	// said is what was logged last of each signal, so that nothing is said in every sweep.
 	said map[string]string
 }
@@ -29,13 +31,24 @@ func (n *Node) Read(watched map[Tuple]bool) Reading {
 	if n.good(string(v1alpha1.SignalEvents), err) {
 		n.loss(&r, v1alpha1.GapEvents, lost)
 	}
-	if r.Flows, err = entries(watched); n.good(string(v1alpha1.SignalEntries), err) {
-		r.Signals = append(r.Signals, v1alpha1.SignalEntries)
-	}
 	if n.events != nil {
-		n.take(&r)
+		n.take(&r, watched)
 	}
+	n.list(&r, watched)
+	slices.Sort(r.Signals)
 	return r
+}
+
+// list comes last, so that the events say which connections may stand.
+func (n *Node) list(r *Reading, watched map[Tuple]bool) {
+	if n.roll.list == nil {
+		n.roll = roll{list: entries, lookUp: lookUp}
+	}
+	flows, lost, err := n.roll.read(r, watched)
+	n.loss(r, v1alpha1.GapEvents, lost)
+	if n.good(string(v1alpha1.SignalEntries), err) {
+		r.Flows, r.Signals = flows, append(r.Signals, v1alpha1.SignalEntries)
+	}
 }
 
 func (n *Node) count(r *Reading, watched map[Tuple]bool) {
@@ -63,13 +76,21 @@ func (n *Node) listen(watched map[Tuple]bool) (lost string, err error) {
 	return lost, nil
 }
 
-func (n *Node) take(r *Reading) {
+// take takes the events in. A socket that has overflowed once drops more without a word until it was empty, so that
+// listening begins anew with another one, before the table is listed.
+func (n *Node) take(r *Reading, watched map[Tuple]bool) {
 	events, lost, err := n.events.Take()
+	if lost != "" && err == nil {
+		n.loss(r, v1alpha1.GapEvents, lost)
+		err = n.hangUp()
+		if err == nil {
+			_, err = n.listen(watched)
+		}
+	}
 	if !n.good(string(v1alpha1.SignalEvents), err) {
 		n.good(string(v1alpha1.SignalEvents), errors.Join(err, n.hangUp()))
 		return
 	}
-	n.loss(r, v1alpha1.GapEvents, lost)
 	r.Events, r.Signals = events, append(r.Signals, v1alpha1.SignalEvents)
 }
 

@@ -154,6 +154,25 @@ func TestNodeTellsAnSCTPAttemptFromOtherPackets(t *testing.T) {
 	}
 }
 
+// The rule makes entries of which conntrack tells nothing: the listing that checks the events
+// finds them, and says so.
+func TestNodeFindsConnectionsOfWhichConntrackDoesNotTell(t *testing.T) {
+	w := newWorld(t)
+	run(t, "iptables-nft -t raw -A PREROUTING -p tcp --dport 80 -j CT --ctevents destroy")
+	a := w.watch(webTuple)
+	for range settledAfter {
+		a.sweep()
+	}
+	w.dial(webTuple)
+	for range doubtAfter {
+		a.sweep()
+	}
+	s := a.sweep()
+	if got := rowOf(s, webTuple); got.Established != 1 || s.Gaps[len(s.Gaps)-1].Reason != v1alpha1.GapEvents {
+		t.Errorf("%s; log:\n%s", asText(s), a.log)
+	}
+}
+
 func TestNodeNoticesWhenSomebodyTouchesItsTable(t *testing.T) {
 	for name, script := range map[string]string{
 		"the ruleset is flushed":           "nft flush ruleset",
@@ -217,10 +236,18 @@ func TestNodeTakesACounterThatWasResetForAGapOfItsTuple(t *testing.T) {
 }
 
 func TestNodeTakesAFlushOfConntrackForAGapOfItsTuple(t *testing.T) {
+	for name, how := range map[string]func(*watcher) v1alpha1.ObservationStatus{
+		"by listings": (*watcher).sweep, "by lookups": (*watcher).settle,
+	} {
+		t.Run(name, func(t *testing.T) { flushed(t, how) })
+	}
+}
+
+func flushed(t *testing.T, begin func(*watcher) v1alpha1.ObservationStatus) {
 	w := newWorld(t)
 	// Without rules of its own an idle connection makes no packet that would bring the entry back.
 	a := w.watch(webTuple, dnsTuple)
-	before := a.sweep()
+	before := begin(a)
 	w.dial(webTuple)
 	if got := rowOf(a.sweep(), webTuple); got.Established != 1 {
 		t.Fatalf("before: %s", asText(got))
@@ -323,11 +350,38 @@ func TestNodeWatchesTenThousandTuples(t *testing.T) {
 	}
 }
 
+// settle sweeps until entries are looked up, not listed.
+func (a *watcher) settle() v1alpha1.ObservationStatus {
+	a.t.Helper()
+	for range settledAfter {
+		a.sweep()
+	}
+	a.lookups()
+	return a.sweep()
+}
+
+// lookups fails the test if the table is listed from now on.
+func (a *watcher) lookups() {
+	a.t.Helper()
+	a.node.roll.list = func(map[Tuple]bool) ([]Flow, error) {
+		a.t.Error("the whole table was listed")
+		return entries(a.set)
+	}
+}
+
 func TestNodeAgreesWithConntrackAndNft(t *testing.T) {
+	for name, how := range map[string]func(*watcher) v1alpha1.ObservationStatus{
+		"by listings": (*watcher).sweep, "by lookups": (*watcher).settle,
+	} {
+		t.Run(name, func(t *testing.T) { agrees(t, how) })
+	}
+}
+
+func agrees(t *testing.T, begin func(*watcher) v1alpha1.ObservationStatus) {
 	w := newWorld(t)
 	tuples := []Tuple{webTuple, web6Tuple, dnsTuple, refusedTuple, silentTuple}
 	a := w.watch(tuples...)
-	a.sweep()
+	begin(a)
 	for i := range 40 {
 		c, err := w.try(tuples[i%len(tuples)])
 		if err != nil {
