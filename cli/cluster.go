@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -10,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,44 +23,61 @@ import (
 	"offramp.dev/inventory"
 )
 
-// pageSize of a list, so that a big cluster neither times out nor has to be held twice.
-const pageSize = 500
+// clusterReader is one look at a cluster with the caller's rights.
+type clusterReader struct {
+	*collection
+	client.Client
+	// namespace that the caller asked for: where the whole cluster may not be read, it is.
+	namespace string
+}
 
 // collectCluster reads a cluster with the caller's rights. Without Services there is nothing to say; every other kind that
 // cannot be read is unseen, and one that is not served has no objects.
 func (a *app) collectCluster(ctx context.Context, conn *Connection, namespace string) (*collection, error) {
 	c := &collection{}
-	if err := c.services(ctx, conn.Client, namespace); err != nil {
-		return nil, err
+	r := clusterReader{c, conn.Client, namespace}
+	if err := r.list(ctx, &corev1.ServiceList{}); err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
 	}
-	for _, list := range []client.ObjectList{
-		&corev1.NodeList{}, &discoveryv1.EndpointSliceList{}, &networkingv1.ServiceCIDRList{}, &gatewayv1.GatewayList{},
-		&gatewayv1.GatewayClassList{}, &v1alpha1.MigrationPolicyList{}, &v1alpha1.DNSZoneList{},
-	} {
-		c.see(kindOf(list), each(ctx, conn.Client, list, c.add))
+	for _, list := range clusterScopedLists() {
+		c.see(kindOf(list), each(ctx, r, list, c.add))
 	}
-	c.seePools(ctx, conn.Client)
-	c.seeProxy(ctx, conn.Client)
-	if conn.Server.IsValid() {
-		c.APIServers = append(c.APIServers, conn.Server)
+	for _, list := range slices.Concat(namespacedLists(), workloadLists()) {
+		c.see(kindOf(list), r.list(ctx, list))
 	}
+	c.addReplicaSets()
+	r.seePools(ctx)
+	r.seeConfigMaps(ctx)
+	r.seeAPIServer(ctx, conn)
+	r.seeOthers(ctx)
+	r.seeEmbedders(ctx)
 	c.presence()
-	return c, nil
+	return c, ctx.Err()
 }
 
-// services reads all of them, or, where the caller may not, those of the one namespace that was asked for.
-func (c *collection) services(ctx context.Context, r client.Reader, namespace string) error {
-	err := each(ctx, r, &corev1.ServiceList{}, c.add)
-	if err == nil {
-		return nil
+func clusterScopedLists() []client.ObjectList {
+	return []client.ObjectList{
+		&corev1.NodeList{}, &networkingv1.ServiceCIDRList{}, &gatewayv1.GatewayClassList{}, &v1alpha1.MigrationPolicyList{},
+		&v1alpha1.DNSZoneList{},
 	}
-	if !apierrors.IsForbidden(err) || namespace == "" {
-		return fmt.Errorf("listing Services: %w", err)
+}
+
+func namespacedLists() []client.ObjectList {
+	return []client.ObjectList{
+		&discoveryv1.EndpointSliceList{}, &gatewayv1.GatewayList{}, &networkingv1.IngressList{}, &networkingv1.NetworkPolicyList{},
 	}
-	c.Unseen = append(c.Unseen, inventory.Unseen{Kind: "Service", Why: "only namespace " + namespace + " may be read: " + err.Error()})
-	if err := each(ctx, r, &corev1.ServiceList{}, c.add, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("listing Services of namespace %s: %w", namespace, err)
+}
+
+// list reads all objects of a kind, or, where the caller may not, those of the one namespace that was asked for.
+func (r clusterReader) list(ctx context.Context, list client.ObjectList) error {
+	err := each(ctx, r, list, r.add)
+	if !apierrors.IsForbidden(err) || r.namespace == "" {
+		return err
 	}
+	if inside := each(ctx, r, list, r.add, client.InNamespace(r.namespace)); inside != nil {
+		return inside
+	}
+	r.Unseen = append(r.Unseen, inventory.Unseen{Kind: kindOf(list), Why: "only namespace " + r.namespace + " may be read: " + err.Error()})
 	return nil
 }
 
@@ -71,22 +91,53 @@ func (c *collection) see(kind string, err error) {
 // notServed tells a kind that the cluster does not have from one that may not be read.
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-func (c *collection) seePools(ctx context.Context, r client.Reader) {
+func (r clusterReader) seePools(ctx context.Context) {
 	pools, _, err := metallb.List(ctx, r)
-	c.see("IPAddressPool", err)
-	if c.Pools = pools; err == nil && pools == nil {
-		c.Pools = []addresspool.Pool{}
+	r.see("IPAddressPool", err)
+	if r.Pools = pools; err == nil && pools == nil {
+		r.Pools = []addresspool.Pool{}
 	}
 }
 
-// seeProxy reads kube-proxy's mode; a cluster without that ConfigMap says nothing about it.
-func (c *collection) seeProxy(ctx context.Context, r client.Reader) {
-	var config corev1.ConfigMap
-	err := r.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kube-proxy"}, &config)
-	if err == nil {
-		c.addProxyMode(&config)
+// seeConfigMaps reads those that say something about the cluster one by one, which needs no right to list them all.
+func (r clusterReader) seeConfigMaps(ctx context.Context) {
+	var (
+		unread []string
+		why    error
+	)
+	r.ConfigMaps = []*corev1.ConfigMap{}
+	for _, name := range inventory.ClusterConfigMaps() {
+		config := &corev1.ConfigMap{}
+		switch err := r.Get(ctx, name, config); {
+		case err == nil:
+			r.add(config)
+		case !apierrors.IsNotFound(err):
+			unread, why = append(unread, name.String()), err
+		}
 	}
-	c.see("ConfigMap kube-system/kube-proxy", err)
+	if why != nil {
+		r.see("ConfigMap", fmt.Errorf("%s: %w", strings.Join(unread, ", "), why))
+	}
+}
+
+// seeAPIServer adds the address that the caller uses, and where EndpointSlices may not be read asks for the older Endpoints.
+func (r clusterReader) seeAPIServer(ctx context.Context, conn *Connection) {
+	if conn.Server.IsValid() {
+		r.addAPIAddress(conn.Server.String())
+	}
+	if r.EndpointSlices != nil {
+		return
+	}
+	endpoints := &unstructured.Unstructured{}
+	endpoints.SetAPIVersion("v1")
+	endpoints.SetKind("Endpoints")
+	err := r.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: apiServerName}, endpoints)
+	if err == nil {
+		var read apiServerEndpoints
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(endpoints.Object, &read)
+		r.addEndpoints(read)
+	}
+	r.see("Endpoints default/kubernetes", err)
 }
 
 // presence turns "looked at, none there" into empty lists: a nil list would mean that nobody looked.
@@ -103,64 +154,14 @@ func (c *collection) presence() {
 	fill(&c.GatewayClasses, unseen["GatewayClass"])
 	fill(&c.Policies, unseen["MigrationPolicy"])
 	fill(&c.Zones, unseen["DNSZone"])
+	fill(&c.Ingresses, unseen["Ingress"])
+	fill(&c.NetworkPolicies, unseen["NetworkPolicy"])
+	fill(&c.Others, false)
+	fill(&c.Workloads, !slices.ContainsFunc(workloadLists(), func(list client.ObjectList) bool { return !unseen[kindOf(list)] }))
 }
 
 func fill[T any](list *[]T, unseen bool) {
 	if *list == nil && !unseen {
 		*list = []T{}
 	}
-}
-
-// kindOf is the kind of a list's items.
-func kindOf(list client.ObjectList) string {
-	name := fmt.Sprintf("%T", list)
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[i+1 : len(name)-len("List")]
-		}
-	}
-	return name
-}
-
-// each lists page by page and hands every object on. A page that came too late (410) starts the list again, unpaged:
-// nothing has been handed on by then but whole pages, which the second list would double, so they are collected first.
-func each(ctx context.Context, r client.Reader, list client.ObjectList, keep func(client.Object), options ...client.ListOption) error {
-	objects, err := pages(ctx, r, list, options)
-	if apierrors.IsResourceExpired(err) {
-		objects, err = page(ctx, r, list, options)
-	}
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if object, ok := o.(client.Object); ok {
-			keep(object)
-		}
-	}
-	return nil
-}
-
-func pages(ctx context.Context, r client.Reader, list client.ObjectList, options []client.ListOption) ([]runtime.Object, error) {
-	var out []runtime.Object
-	for token := ""; ; {
-		objects, err := page(ctx, r, list, append([]client.ListOption{client.Limit(pageSize), client.Continue(token)}, options...))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, objects...)
-		if token = list.GetContinue(); token == "" {
-			return out, nil
-		}
-	}
-}
-
-func page(ctx context.Context, r client.Reader, list client.ObjectList, options []client.ListOption) ([]runtime.Object, error) {
-	if err := meta.SetList(list, nil); err != nil {
-		return nil, err
-	}
-	list.SetContinue("")
-	if err := r.List(ctx, list, options...); err != nil {
-		return nil, err
-	}
-	return meta.ExtractListWithAlloc(list)
 }

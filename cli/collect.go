@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -32,6 +36,8 @@ type collection struct {
 	pools held
 	// origins of the objects of files, by objectKey.
 	origins map[string]manifest.Origin
+	// replicaSets by "ns/name", as one of their Pods shows them; see addReplicaSets.
+	replicaSets map[string]inventory.Workload
 	// failed: something was reported as wrong; the answer is not the whole one.
 	failed bool
 }
@@ -63,6 +69,7 @@ func (a *app) collectFiles(ctx context.Context, paths []string) (*collection, er
 		}
 		c.Pools = pools
 	}
+	c.addReplicaSets()
 	if c.Nodes == nil {
 		c.Unseen = append(c.Unseen, inventory.Unseen{Kind: "Node", Why: "the input holds none, so addresses of nodes are not told apart"})
 	}
@@ -96,13 +103,21 @@ func objectKey(kind, namespace, name string) string {
 
 // read takes one object of a file, if the inventory looks at its kind.
 func (c *collection) read(o manifest.Object) error {
+	if o.APIVersion == "v1" && o.Kind == "Endpoints" {
+		return c.readEndpoints(o)
+	}
 	object := newObject(o.APIVersion, o.Kind)
-	if object == nil {
+	switch {
+	case object == nil:
+		return c.readOther(o)
+	case o.Kind == "ConfigMap" && !aboutCluster(o):
 		return nil
 	}
 	err := decode(o, object)
 	if err == nil {
-		c.add(object)
+		if light, kept := lighten(object); kept {
+			c.add(light)
+		}
 		c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin)
 		return nil
 	}
@@ -114,6 +129,12 @@ func (c *collection) read(o manifest.Object) error {
 		}
 	}
 	return err
+}
+
+// aboutCluster tells a ConfigMap that is asked for. Others may hold whatever their programs like.
+func aboutCluster(o manifest.Object) bool {
+	namespace, name := identity(o)
+	return slices.Contains(inventory.ClusterConfigMaps(), types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // carriesField tells whether anything stands in spec.externalIPs, of whatever type.
@@ -142,18 +163,15 @@ func labelsOf(raw []byte) labels.Set {
 	return object.Metadata.Labels
 }
 
-// add keeps one object, without what nobody looks at.
+// add keeps one object.
 func (c *collection) add(object client.Object) {
 	switch o := object.(type) {
 	case *corev1.Service:
-		slim(o)
 		c.Services = append(c.Services, o)
 		c.addNameServer(o)
 	case *corev1.Node:
-		o.ManagedFields, o.Status.Images = nil, nil
 		c.Nodes = append(c.Nodes, o)
 	case *discoveryv1.EndpointSlice:
-		o.ManagedFields = nil
 		c.EndpointSlices = append(c.EndpointSlices, o)
 		c.addAPIServer(o)
 	case *networkingv1.ServiceCIDR:
@@ -167,19 +185,17 @@ func (c *collection) add(object client.Object) {
 	case *v1alpha1.DNSZone:
 		c.Zones = append(c.Zones, o)
 	case *corev1.ConfigMap:
+		c.ConfigMaps = append(c.ConfigMaps, o)
 		c.addProxyMode(o)
+	case *networkingv1.Ingress:
+		c.Ingresses = append(c.Ingresses, o)
+	case *networkingv1.NetworkPolicy:
+		c.NetworkPolicies = append(c.NetworkPolicies, o)
+	case *appsv1.Deployment, *appsv1.DaemonSet, *appsv1.StatefulSet, *batchv1.CronJob, *batchv1.Job, *corev1.Pod:
+		c.addWorkload(o)
 	default:
 		c.pools = append(c.pools, o)
 	}
-}
-
-// slim drops what a Service without the field is never asked for; a big cluster has many of those.
-func slim(s *corev1.Service) {
-	if len(s.Spec.ExternalIPs) > 0 {
-		return
-	}
-	s.ManagedFields = nil
-	delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
 }
 
 // addNameServer recognizes cluster DNS by the name that kubelet and every distribution use for it.
@@ -196,15 +212,19 @@ func (c *collection) addNameServer(s *corev1.Service) {
 
 // addAPIServer reads where Pods reach the API server.
 func (c *collection) addAPIServer(s *discoveryv1.EndpointSlice) {
-	if s.Namespace != metav1.NamespaceDefault || s.Labels[discoveryv1.LabelServiceName] != "kubernetes" {
+	if s.Namespace != metav1.NamespaceDefault || s.Labels[discoveryv1.LabelServiceName] != apiServerName {
 		return
 	}
 	for _, endpoint := range s.Endpoints {
 		for _, text := range endpoint.Addresses {
-			if address, err := netip.ParseAddr(text); err == nil {
-				c.APIServers = append(c.APIServers, address)
-			}
+			c.addAPIAddress(text)
 		}
+	}
+}
+
+func (c *collection) addAPIAddress(text string) {
+	if address, err := netip.ParseAddr(text); err == nil && !slices.Contains(c.APIServers, address) {
+		c.APIServers = append(c.APIServers, address)
 	}
 }
 

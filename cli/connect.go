@@ -72,7 +72,7 @@ func Connect(o ConnectOptions) (*Connection, error) {
 	config.Impersonate = rest.ImpersonationConfig{UserName: o.As, Groups: o.AsGroups}
 	config.Timeout, config.WarningHandler = o.Timeout, rest.NoWarnings{}
 	config.QPS, config.Burst = 50, 100
-	c, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: newReadScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
 	}

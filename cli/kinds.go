@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -33,6 +35,17 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
+// newReadScheme knows the workloads too, which a cluster is asked for and nothing else needs.
+func newReadScheme() *runtime.Scheme {
+	scheme := newScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(fmt.Sprintf("kinds that are compiled in do not register: %v", err))
+		}
+	}
+	return scheme
+}
+
 // newObject is an empty object of a kind that the inventory looks at, or nil. Versions that differ in name only are read
 // as one.
 func newObject(apiVersion, kind string) client.Object {
@@ -47,6 +60,10 @@ func newObject(apiVersion, kind string) client.Object {
 		return &discoveryv1.EndpointSlice{}
 	case "networking.k8s.io/v1 ServiceCIDR", "networking.k8s.io/v1beta1 ServiceCIDR":
 		return &networkingv1.ServiceCIDR{}
+	case "networking.k8s.io/v1 Ingress":
+		return &networkingv1.Ingress{}
+	case "networking.k8s.io/v1 NetworkPolicy":
+		return &networkingv1.NetworkPolicy{}
 	case "gateway.networking.k8s.io/v1 Gateway", "gateway.networking.k8s.io/v1beta1 Gateway":
 		return &gatewayv1.Gateway{}
 	case "gateway.networking.k8s.io/v1 GatewayClass", "gateway.networking.k8s.io/v1beta1 GatewayClass":
@@ -56,6 +73,9 @@ func newObject(apiVersion, kind string) client.Object {
 	case "offramp.dev/v1alpha1 DNSZone":
 		return &v1alpha1.DNSZone{}
 	default:
+		if workload := newWorkload(apiVersion, kind); workload != nil {
+			return workload
+		}
 		return newPoolObject(apiVersion, kind)
 	}
 }
