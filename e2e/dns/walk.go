@@ -196,7 +196,7 @@ func (w *Walk) quiet() migration.Use {
 
 func (w *Walk) look(ctx context.Context, n dnsctl.Name) migration.NameFacts {
 	zone := w.Zones[n.Zone]
-	out := migration.NameFacts{Name: n, Manual: zone.Manual}
+	out := migration.NameFacts{Name: n, Manual: zone.Manual, At: zone, Rotates: w.rotates(ctx, zone, n.Name)}
 	for _, server := range append([]string{zone.Primary}, zone.Servers...) {
 		answer, err := w.Port.Query(ctx, zone, server, n.Name)
 		if err != nil {
@@ -206,6 +206,24 @@ func (w *Walk) look(ctx context.Context, n dnsctl.Name) migration.NameFacts {
 		out.Servers = append(out.Servers, migration.See(answer))
 	}
 	return out
+}
+
+// rotates asks the servers as the controller does.
+func (w *Walk) rotates(ctx context.Context, zone dnsctl.Zone, name string) migration.Seen[bool] {
+	port, ok := w.Port.(dnsctl.Orderer)
+	if !ok || !dnsctl.NeedsOrder(w.Plan.Settings.Percents) {
+		return migration.Unseen[bool]("not asked")
+	}
+	for _, server := range append([]string{zone.Primary}, zone.Servers...) {
+		order, err := port.Order(ctx, zone, server, name)
+		if err != nil || order == dnsctl.OrderUnknown {
+			return migration.Unseen[bool](fmt.Sprint(server, " does not show it: ", err))
+		}
+		if order == dnsctl.OrderFixed {
+			return migration.Seen[bool]{Known: true, Why: server + " has a fixed order"}
+		}
+	}
+	return migration.See(true)
 }
 
 // gapless is the controller's rule: the high set of a slot may stand only while no two passes lay farther apart than a slot.

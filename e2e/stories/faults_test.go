@@ -116,10 +116,11 @@ func newPathFails(t *testing.T) {
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
-	s.faulted = newPath // it fails on purpose
+	s.hits(newPath) // it fails on purpose
 	s.fault(`{"mode":"500","forwardedOnly":true,"health":true}`)
 	eventually(t, most, "names are back", func() error { return s.answers(s.old) })
 	s.fault(`{"mode":"none"}`)
+	s.mended()
 	time.Sleep(30 * time.Second)
 	must(t, s.answers(s.old))
 	if n := s.stamps(v1alpha1.StampAbort); n != 1 {
@@ -215,11 +216,12 @@ func speakerDies(t *testing.T) {
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
-	s.faulted = newPath // until another node announces it
+	s.hits(newPath) // until another node announces it
 	_, err := kubectl("", "-n", "metallb-system", "delete", "pod", "-l", "component=speaker", "--grace-period=0", "--force")
 	must(t, err)
 	_, err = kubectl("", "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
 	must(t, err)
+	s.mended()
 	s.back()
 }
 
@@ -246,13 +248,18 @@ func workerStops(t *testing.T) {
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
-	s.faulted = everyPath // a backend and maybe the announcer stop
+	s.hits(everyPath) // a backend and maybe the announcer stop
 	_, err := docker("pause", s.workers[1])
 	must(t, err)
 	resume := func() { _, _ = docker("unpause", s.workers[1]) }
 	t.Cleanup(resume)
 	s.stays("Drained", 90*time.Second, "a node is silent")
 	resume()
+	eventually(t, 2*time.Minute, "the node is ready again", func() error {
+		_, err := kubectl("", "wait", "--for=condition=Ready", "node/"+s.workers[1], "--timeout=5s")
+		return err
+	})
+	s.mended()
 	s.back()
 }
 
@@ -269,7 +276,7 @@ func gateOff(t *testing.T) {
 	if !strings.Contains(out, tenant+"/left") || !strings.Contains(out, left.old) {
 		t.Errorf("the inventory does not name the Service that would break:\n%s", out)
 	}
-	left.faulted = left.old
+	left.hits(left.old)
 	proxyGate(t, false)
 	t.Cleanup(func() { proxyGate(t, true) })
 	eventually(t, 2*time.Minute, "what was not moved breaks", func() error {
@@ -281,6 +288,7 @@ func gateOff(t *testing.T) {
 	})
 	time.Sleep(30 * time.Second)
 	proxyGate(t, true)
+	left.mended()
 }
 
 // proxyGate writes kube-proxy's configuration and starts it anew.

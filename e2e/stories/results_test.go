@@ -17,10 +17,12 @@ import (
 
 // result is a line of the table that a run leaves behind.
 type result struct {
-	Story      string         `json:"story"`
-	Passed     bool           `json:"passed"`
-	Sent       int64          `json:"requestsSent"`
-	Lost       int64          `json:"requestsLost"`
+	Story  string `json:"story"`
+	Passed bool   `json:"passed"`
+	Sent   int64  `json:"requestsSent"`
+	Lost   int64  `json:"requestsLost"`
+	// Faulted were lost on the path that the story broke, within the time that it was broken.
+	Faulted    int64          `json:"requestsLostToTheFault"`
 	Held       int64          `json:"connectionsHeld"`
 	Cut        int64          `json:"connectionsCut"`
 	Wall       seconds        `json:"wallSeconds"`
@@ -67,13 +69,13 @@ func (b *table) write(path string) error {
 
 func (b *table) markdown() string {
 	var out strings.Builder
-	out.WriteString("| story | passed | requests | lost | held | cut | wall | API writes | DNS updates |\n|---|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("| story | passed | requests | lost | to the fault | held | cut | wall | API writes | DNS updates |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	var sum result
 	for _, r := range b.rows {
-		fmt.Fprintf(&out, "| %s | %t | %d | %d | %d | %d | %s | %d | %d |\n", r.Story, r.Passed, r.Sent, r.Lost, r.Held, r.Cut,
+		fmt.Fprintf(&out, "| %s | %t | %d | %d | %d | %d | %d | %s | %d | %d |\n", r.Story, r.Passed, r.Sent, r.Lost, r.Faulted, r.Held, r.Cut,
 			time.Duration(r.Wall).Round(time.Second), r.APIWrites, r.DNSUpdates)
-		sum.Sent, sum.Lost, sum.Held, sum.Cut = sum.Sent+r.Sent, sum.Lost+r.Lost, sum.Held+r.Held, sum.Cut+r.Cut
+		sum.Sent, sum.Lost, sum.Faulted, sum.Held, sum.Cut = sum.Sent+r.Sent, sum.Lost+r.Lost, sum.Faulted+r.Faulted, sum.Held+r.Held, sum.Cut+r.Cut
 	}
-	fmt.Fprintf(&out, "| all | | %d | %d | %d | %d | | | |\n", sum.Sent, sum.Lost, sum.Held, sum.Cut)
+	fmt.Fprintf(&out, "| all | | %d | %d | %d | %d | %d | | | |\n", sum.Sent, sum.Lost, sum.Faulted, sum.Held, sum.Cut)
 	return out.String()
 }

@@ -56,15 +56,8 @@ type story struct {
 	entryPoint string
 	clients    []*outside
 	waits      map[string]any
-	// faulted is the path on which a fault may lose requests: an address, newPath or everyPath; empty where nothing may be lost.
-	faulted string
+	broken     broken
 }
-
-// Paths that a fault may hit, beside an address.
-const (
-	newPath   = "new"
-	everyPath = "every"
-)
 
 // begin creates backends, record, policy and Service, and starts a client that never stops once the old path answers.
 func (l *lab) begin(t *testing.T, p plan) *story {
@@ -442,7 +435,10 @@ func (s *story) restored() {
 func (s *story) finish() {
 	r := result{Story: s.t.Name(), Wall: seconds(time.Since(s.began)), Waits: s.waits}
 	for _, c := range s.clients {
-		s.lossless(c.end(s.t, &r))
+		st := c.end(s.t, &r)
+		excused := s.broken.excuses(s.old, st)
+		r.Lost, r.Faulted = r.Lost-excused, r.Faulted+excused
+		s.lossless(st, excused)
 	}
 	r.APIWrites, r.DNSUpdates = s.apiWrites(), s.dnsUpdates()
 	if r.Passed = !s.t.Failed(); !r.Passed {
@@ -451,25 +447,23 @@ func (s *story) finish() {
 	if r.Passed {
 		s.sweep()
 	}
-	if s.faulted != "" {
-		r.Note = "a fault was injected on path " + s.faulted
-	}
+	r.Note = s.broken.String()
 	results.add(r)
 }
 
-// lossless insists that nothing was lost, or only on the path that the story broke.
-func (s *story) lossless(st traffic.Stats) {
+// lossless insists that nothing was lost but what the fault excuses, and that this lies within the fault's window.
+func (s *story) lossless(st traffic.Stats, excused int64) {
 	s.t.Helper()
-	if s.faulted == "" {
+	switch {
+	case s.broken.path == "":
 		if err := st.Verdict(); err != nil {
 			s.t.Error(err)
 		}
-		return
-	}
-	for address, a := range st.PerAddress {
-		hit := s.faulted == everyPath || s.faulted == address || s.faulted == newPath && address != s.old
-		if a.Lost > 0 && !hit {
-			s.t.Errorf("%d requests lost at %s, which the fault does not touch", a.Lost, address)
+	case st.Lost > excused:
+		s.t.Errorf("%d requests lost, %d of them on path %s, which the fault hits", st.Lost, excused, s.broken.path)
+	default:
+		if err := s.broken.holds(st); err != nil {
+			s.t.Error(err)
 		}
 	}
 }

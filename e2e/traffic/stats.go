@@ -113,7 +113,9 @@ type Stats struct {
 	// tell a slow path from a slow client.
 	MaxLag float64 `json:"maxLagMilliseconds"`
 	// LostList tells the first 1000; LostByClass counts all.
-	LostList    []Lost                  `json:"lostList"`
+	LostList []Lost `json:"lostList"`
+	// LastLost is the youngest of all, nil if nothing was lost.
+	LastLost    *Lost                   `json:"lastLost,omitempty"`
 	LostByClass map[Class]int64         `json:"lostByClass"`
 	PerAddress  map[string]AddressStats `json:"perAddress"`
 	Held        HeldStats               `json:"held"`

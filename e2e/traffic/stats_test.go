@@ -88,9 +88,10 @@ func TestDetailsAreBoundedAndCountsAreNot(t *testing.T) {
 	t.Parallel()
 	tally := newTally(time.Now())
 	const n = maxDetailed + 500
+	began := time.Now()
 	for i := range n {
 		tally.begin(1)
-		tally.end(outcome{at: time.Now(), address: "192.0.2.1", class: Reset, err: errors.New("reset")})
+		tally.end(outcome{at: began.Add(time.Duration(i)), address: "192.0.2.1", class: Reset, err: errors.New("reset")})
 		tally.begin(1)
 		tally.end(outcome{at: time.Now(), address: "192.0.2.1", source: fmt.Sprintf("10.0.%d.%d", i/250, i%250)})
 	}
@@ -98,5 +99,8 @@ func TestDetailsAreBoundedAndCountsAreNot(t *testing.T) {
 	a := s.PerAddress["192.0.2.1"]
 	if len(s.LostList) != maxDetailed || s.Lost != n || s.LostByClass[Reset] != n || len(a.Sources) != maxSources || !slices.IsSorted(a.Sources) {
 		t.Errorf("%d told, %d lost, %d sources", len(s.LostList), s.Lost, len(a.Sources))
+	}
+	if s.LastLost == nil || !s.LastLost.Time.Equal(began.Add(n-1)) {
+		t.Errorf("the last one lost is told as %+v", s.LastLost)
 	}
 }

@@ -30,6 +30,7 @@ type tally struct {
 	sent, answered, lost, open, missed int64
 	lag                                time.Duration
 	list                               []Lost
+	last                               *Lost
 	classes                            map[Class]int64
 	addresses                          map[string]*addressTally
 	ring                               ring
@@ -89,8 +90,12 @@ func (t *tally) end(o outcome) {
 func (t *tally) lose(o outcome) {
 	t.lost++
 	t.classes[o.class]++
+	last := Lost{Time: o.at, Address: o.address, Class: o.class, Error: o.err.Error()}
 	if len(t.list) < maxDetailed {
-		t.list = append(t.list, Lost{Time: o.at, Address: o.address, Class: o.class, Error: o.err.Error()})
+		t.list = append(t.list, last)
+	}
+	if t.last == nil || t.last.Time.Before(last.Time) {
+		t.last = &last
 	}
 }
 
@@ -108,7 +113,7 @@ func (t *tally) stats(now time.Time, last time.Duration) Stats {
 	s := Stats{
 		Since: t.since, Sent: t.sent, Answered: t.answered, Lost: t.lost, InFlight: t.open, MissedTicks: t.missed,
 		MaxLag:   float64(t.lag) / float64(time.Millisecond),
-		LostList: append([]Lost{}, t.list...), LostByClass: maps.Clone(t.classes), PerAddress: map[string]AddressStats{},
+		LostList: append([]Lost{}, t.list...), LastLost: t.last, LostByClass: maps.Clone(t.classes), PerAddress: map[string]AddressStats{},
 	}
 	for a, at := range t.addresses {
 		s.PerAddress[a] = at.stats()
