@@ -76,9 +76,12 @@ func (w *world) forbidden(a netip.Addr) belongs {
 	if b := special(a); b.reason != "" {
 		return b
 	}
-	if w.apis[a] {
+	if object, ok := w.apis[a]; ok {
+		if object != "" {
+			object = " (" + object + ")"
+		}
 		return belongs{
-			ReasonAPIServerAddress, fmt.Sprintf("%s is an address of the API server.", a),
+			ReasonAPIServerAddress, fmt.Sprintf("%s is an address of the API server%s.", a, object),
 			"Give the application another address; moving or adopting this one would cut off the API.", block,
 		}
 	}

@@ -3,6 +3,7 @@ package inventory
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 )
 
 // checkOwner says who would put the field back. At most one owner is told, the one closest to the field.
-func checkOwner(c *collector, g *group, m *member) {
+func (w *world) checkOwner(c *collector, g *group, m *member) {
 	for _, check := range []func(*collector, *group, *member) bool{
-		byGateway, byOpenShift, byInjector, byController, byGitOps, byHelm,
+		w.byGateway, w.byOpenShift, byInjector, w.byHolder, w.byController, byGitOps, byHelm,
 		byFile,
 	} {
 		if check(c, g, m) {
@@ -42,7 +43,7 @@ func gatewayOf(svc *corev1.Service) (kind, name string) {
 	return "", ""
 }
 
-func byGateway(c *collector, _ *group, m *member) bool {
+func (w *world) byGateway(c *collector, _ *group, m *member) bool {
 	kind, name := gatewayOf(m.svc)
 	if kind == "" {
 		return false
@@ -54,13 +55,18 @@ func byGateway(c *collector, _ *group, m *member) bool {
 		fix = fmt.Sprintf("Take externalIPs out of the proxy settings behind %s %s (EnvoyProxy spec.provider.kubernetes.envoyService, "+
 			"NginxProxy spec.kubernetes.service).", kind, name)
 	}
+	for _, h := range w.holdersFor(m) {
+		if h.kind == "EnvoyProxy" || h.kind == "NginxProxy" {
+			fix = fmt.Sprintf("Take the addresses out of %s of %s; the implementation then writes the Service without them.", h.path, h.object)
+		}
+	}
 	c.add(ReasonOwnedByGateway, block, "metadata.labels", fmt.Sprintf("A Gateway implementation writes this Service for %s %s; an edit "+
 		"here would be reverted.", kind, quote(name)), fix)
 	return true
 }
 
-func byOpenShift(c *collector, _ *group, m *member) bool {
-	if !fieldManagedBy(m.svc, "openshift-controller-manager", "cluster-policy-controller", "ingress-ip-controller") {
+func (w *world) byOpenShift(c *collector, _ *group, m *member) bool {
+	if !w.autoAssigns(m) && !fieldManagedBy(m.svc, "openshift-controller-manager", "cluster-policy-controller", "ingress-ip-controller") {
 		return false
 	}
 	c.add(ReasonOwnedByOpenShift, block, "metadata.managedFields",
@@ -80,18 +86,47 @@ func byInjector(c *collector, _ *group, m *member) bool {
 	return true
 }
 
-func byController(c *collector, _ *group, m *member) bool {
-	ref := metav1.GetControllerOf(m.svc)
-	if ref == nil && len(m.svc.OwnerReferences) > 0 {
-		ref = &m.svc.OwnerReferences[0]
-	}
-	if ref == nil {
+// byHolder finds the object that holds the addresses: there the edit belongs, wherever owner references and labels point.
+func (w *world) byHolder(c *collector, g *group, m *member) bool {
+	list := w.holdersFor(m)
+	if len(list) == 0 {
 		return false
 	}
-	c.add(ReasonOwnedByController, ask, "metadata.ownerReferences",
-		fmt.Sprintf("%s %s owns the Service and would revert an edit here.", ref.Kind, ref.Name),
-		fmt.Sprintf("Be ready to take externalIPs out of %s %s when the walk asks for it.", ref.Kind, ref.Name))
+	h := list[0]
+	reason, severity := ReasonOwnedByController, ask
+	switch h.kind {
+	case "HelmRelease", "Application":
+		reason, severity = ReasonOwnedByGitOps, edit(g)
+	case "HelmChart", "HelmChartConfig":
+		reason, severity = ReasonOwnedByHelm, edit(g)
+	}
+	c.add(reason, severity, "spec.externalIPs", fmt.Sprintf("%s holds the addresses in %s and would put them back.", h.object, h.path),
+		fmt.Sprintf("Take them out of %s of %s when the walk asks for it.", h.path, h.object))
 	return true
+}
+
+func (w *world) byController(c *collector, _ *group, m *member) bool {
+	if len(m.svc.OwnerReferences) == 0 {
+		return false
+	}
+	owner := ownerText(m.svc.OwnerReferences, m.svc.Namespace)
+	message := owner + " owns the Service"
+	root := w.root(owner)
+	if root != owner {
+		message += " (on behalf of " + root + ")"
+	}
+	c.add(ReasonOwnedByController, ask, "metadata.ownerReferences", message+" and would revert an edit here.",
+		fmt.Sprintf("Be ready to take externalIPs out of %s when the walk asks for it.", root))
+	return true
+}
+
+// autoAssigns tells that every address comes from a range from which OpenShift writes the field of load balancers.
+func (w *world) autoAssigns(m *member) bool {
+	return m.svc.Spec.Type == corev1.ServiceTypeLoadBalancer && len(m.addresses) > 0 &&
+		!slices.ContainsFunc(m.addresses, func(a netip.Addr) bool {
+			_, ok := w.openShift.find(a)
+			return !ok
+		})
 }
 
 // edit is how much the owner of the manifest has to do: to adopt, the very first step is an edit; otherwise the last one is.

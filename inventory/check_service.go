@@ -26,11 +26,22 @@ func (w *world) checkService(c *collector, g *group, m *member) {
 		c.add(ReasonDataPlane, inform, "spec.selector", "The Pods are themselves an Ingress or Gateway data plane ("+sign+").",
 			"Nothing to do; hosts behind it move with it.")
 	}
+	w.checkBakedIn(c, g, m)
+}
+
+// checkBakedIn asks once: what was seen is told before what a selector suggests.
+func (w *world) checkBakedIn(c *collector, g *group, m *member) {
+	severity := ask
+	if g.choice.hint == v1alpha1.StrategyAdopt {
+		severity = inform
+	}
+	if own, ok := w.ownCarrier(m); ok {
+		c.add(ReasonAddressBakedIn, severity, "spec.selector", fmt.Sprintf("Its Pods are told the address (%s of %s) and may hand it to clients, "+
+			"whom DNS does not move.", own.where, own.object),
+			"Confirm that the address stays (annotate "+v1alpha1.AnnotationStrategy+": Adopt), or change it there first.")
+		return
+	}
 	if sign := bakedInSign(m.svc); sign != "" {
-		severity := ask
-		if g.choice.hint == v1alpha1.StrategyAdopt {
-			severity = inform
-		}
 		c.add(ReasonAddressBakedIn, severity, "spec.selector", "The Service "+sign+": such applications hand their own address to clients, so "+
 			"DNS does not move them.",
 			"Confirm that the address stays (annotate "+v1alpha1.AnnotationStrategy+": Adopt), or change the advertised address first.")
@@ -104,6 +115,10 @@ func checkBalancer(c *collector, g *group, m *member) {
 		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "To be adopted the Service must leave type LoadBalancer first, and may lose its "+
 			"node ports.",
 			"Note the node ports, set type NodePort, then adopt; or keep the load balancer it has.")
+	case m.svc.Spec.LoadBalancerClass != nil:
+		c.add(ReasonExistingLoadBalancer, ask, "spec.loadBalancerClass", fmt.Sprintf("The Service is of class %s and nobody has given it an "+
+			"address; MetalLB serves no class but its own.", quote(*m.svc.Spec.LoadBalancerClass)),
+			"See whether the controller of that class runs; a class is only dropped by leaving type LoadBalancer.")
 	default:
 		c.add(ReasonExistingLoadBalancer, ask, "spec.type", "The Service is of type LoadBalancer, but no controller has given it an address.",
 			"See why (kubectl describe service); with a working controller the Service may need externalIPs no more.")

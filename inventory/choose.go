@@ -105,8 +105,12 @@ func mail(_ *world, g *group) (v1alpha1.Strategy, string) {
 	return "", ""
 }
 
-func bakedIn(_ *world, g *group) (v1alpha1.Strategy, string) {
+func bakedIn(w *world, g *group) (v1alpha1.Strategy, string) {
 	for _, m := range g.members {
+		if own, ok := w.ownCarrier(m); ok {
+			return v1alpha1.StrategyAdopt, fmt.Sprintf("%s is told its own address (%s of %s) and hands it on, so DNS does not move its clients.",
+				m.object(), own.where, own.object)
+		}
 		if sign := bakedInSign(m.svc); sign != "" {
 			return v1alpha1.StrategyAdopt, fmt.Sprintf("%s %s: such applications hand their own address to clients, so DNS does not move them.",
 				m.object(), sign)

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
@@ -29,6 +31,8 @@ type surroundings struct {
 	Names       map[string][]netip.Addr `json:"names"`
 	Pools       []addresspool.Pool      `json:"pools"`
 	Unseen      []Unseen                `json:"unseen"`
+	Audited     []Audited               `json:"audited"`
+	Records     []Record                `json:"records"`
 	// Looked lists kinds that were looked at though there are none.
 	Looked []string `json:"looked"`
 }
@@ -53,13 +57,46 @@ func addDocument(t *testing.T, c *Cluster, kind string, raw []byte) {
 		c.Zones = append(c.Zones, decode[v1alpha1.DNSZone](t, raw))
 	case "Surroundings":
 		addSurroundings(c, decode[surroundings](t, raw))
+	case "Ingress":
+		c.Ingresses = append(c.Ingresses, decode[networkingv1.Ingress](t, raw))
+	case "ConfigMap":
+		c.ConfigMaps = append(c.ConfigMaps, decode[corev1.ConfigMap](t, raw))
+	case "NetworkPolicy":
+		c.NetworkPolicies = append(c.NetworkPolicies, decode[networkingv1.NetworkPolicy](t, raw))
+	case "Deployment", "DaemonSet", "StatefulSet", "Pod":
+		c.Workloads = append(c.Workloads, decodeWorkload(t, kind, raw))
 	default:
-		t.Fatalf("kind %q", kind)
+		o := decode[unstructured.Unstructured](t, raw)
+		if o.GetAPIVersion() == "" {
+			t.Fatalf("kind %q", kind)
+		}
+		c.Others = append(c.Others, o)
 	}
+}
+
+// decodeWorkload reads a Pod, or what has a template of one.
+func decodeWorkload(t *testing.T, kind string, raw []byte) Workload {
+	t.Helper()
+	if kind == "Pod" {
+		pod := decode[corev1.Pod](t, raw)
+		return WorkloadOf(kind, pod.ObjectMeta, corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
+	}
+	var o struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(raw, &o); err != nil {
+		t.Fatalf("%v in\n%s", err, raw)
+	}
+	return WorkloadOf(kind, o.ObjectMeta, o.Spec.Template)
 }
 
 func addSurroundings(c *Cluster, s *surroundings) {
 	c.APIServers, c.NameServers, c.ProxyMode, c.Names, c.Pools, c.Unseen = s.APIServers, s.NameServers, s.ProxyMode, s.Names, s.Pools, s.Unseen
+	c.Audited, c.Records = s.Audited, s.Records
 	for _, kind := range s.Looked {
 		switch kind {
 		case "Node":
@@ -70,6 +107,8 @@ func addSurroundings(c *Cluster, s *surroundings) {
 			c.Policies = []*v1alpha1.MigrationPolicy{}
 		case "IPAddressPool":
 			c.Pools = []addresspool.Pool{}
+		case "Workload":
+			c.Workloads = []Workload{}
 		}
 	}
 }

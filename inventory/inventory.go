@@ -116,6 +116,7 @@ func Take(c Cluster) Catalog {
 	}
 	slices.SortFunc(catalog.EntryPoints, func(a, b EntryPoint) int { return strings.Compare(a.Name, b.Name) })
 	sortFindings(catalog.Findings)
+	catalog.Conflicts = w.conflictView(c.Audited)
 	catalog.Summary = Summary{Services: len(services), WithExternalIPs: len(members), EntryPoints: len(groups)}
 	return catalog
 }
@@ -124,15 +125,17 @@ func Take(c Cluster) Catalog {
 func (w *world) entryPoint(g *group) EntryPoint {
 	keys := g.keys()
 	return EntryPoint{
-		Name:      Name(keys),
-		Addresses: g.addressTexts(),
-		Services:  keys,
-		Ports:     g.portTexts(),
-		Names:     g.names(),
-		Policy:    g.policyName(),
-		Strategy:  g.choice.strategy,
-		Why:       g.choice.why,
-		Findings:  w.judge(g),
+		Name:       Name(keys),
+		Addresses:  g.addressTexts(),
+		Services:   keys,
+		Ports:      g.portTexts(),
+		Names:      g.names(),
+		DNS:        w.pointersTo(g.addresses()),
+		Attraction: w.attraction(g),
+		Policy:     g.policyName(),
+		Strategy:   g.choice.strategy,
+		Why:        g.choice.why,
+		Findings:   w.judge(g),
 	}.withVerdict(g.cleanUp() != "")
 }
 

@@ -21,9 +21,11 @@ func (w *world) judge(g *group) []v1alpha1.Finding {
 		w.checkConflicts(c, m)
 		w.checkService(c, g, m)
 		checkNames(c, m)
-		checkOwner(c, g, m)
+		w.checkOwner(c, g, m)
+		w.checkAround(c, g, m)
 		out = append(out, c.findings()...)
 	}
+	w.checkGroupAround(whole, g)
 	checkSeveral(whole, g)
 	checkListeners(whole, g)
 	checkLocalSharing(whole, g)
@@ -53,7 +55,7 @@ func (w *world) judgeUseless(c *collector, g *group) []v1alpha1.Finding {
 		c.add(ReasonTerminating, inform, "metadata.deletionTimestamp", "The Service is being deleted.", "Nothing to do.")
 	}
 	checkNames(c, m)
-	checkOwner(c, g, m)
+	w.checkOwner(c, g, m)
 	w.checkPolicy(c, g)
 	return c.findings()
 }
@@ -80,7 +82,10 @@ func (w *world) clusterFindings(c Cluster) []v1alpha1.Finding {
 	for _, p := range w.pools {
 		out = append(out, w.judgePool(p)...)
 	}
-	for _, u := range unseen(c) {
+	out = append(out, w.judgeSettings()...)
+	out = append(out, w.judgeHolders()...)
+	out = append(out, w.judgeAllocators()...)
+	for _, u := range append(unseen(c), w.unreadable...) {
 		f := collect(u.Kind)
 		f.add(ReasonUnseen, inform, "", u.Kind+" could not be looked at: "+u.Why+". What depends on it is unknown.",
 			"Grant the right to read it, or give its objects.")
@@ -162,6 +167,11 @@ func unseen(c Cluster) []Unseen {
 			"API server address",
 			c.APIServers == nil,
 		},
+		{"Workload", c.Workloads == nil},
+		{"Ingress", c.Ingresses == nil},
+		{"NetworkPolicy", c.NetworkPolicies == nil},
+		{"ConfigMap of the cluster", c.ConfigMaps == nil},
+		{"Object of another project", c.Others == nil},
 	} {
 		said := slices.ContainsFunc(out, func(u Unseen) bool { return u.Kind == look.kind })
 		if look.nil && !said {

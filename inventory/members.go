@@ -65,13 +65,16 @@ func (w *world) member(svc *corev1.Service) *member {
 		svc: svc, key: keyOf(svc), set: map[netip.Addr]bool{}, ports: sortedPorts(svc),
 		policy: w.policies[svc.Annotations[v1alpha1.AnnotationPolicy]],
 	}
-	m.parse()
+	m.parse(w)
 	m.cleanUp, m.redundant = useless(m)
 	return m
 }
 
-func (m *member) parse() {
+func (m *member) parse(w *world) {
 	four, six, known := families(m.svc)
+	if !known && w.four != w.six { // the cluster has one family to give
+		four, six, known = w.four, w.six, true
+	}
 	seen := make(map[netip.Addr]bool, len(m.svc.Spec.ExternalIPs))
 	for _, text := range m.svc.Spec.ExternalIPs {
 		v := value{text: text}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -92,6 +93,21 @@ func servedByNodes(nodes []*corev1.Node, services []*corev1.Service, addresses m
 	return ""
 }
 
+// servedByPods names a Service for which ServiceLB runs its Pods, by the labels that it gives them.
+func servedByPods(loads []Workload) string {
+	out := ""
+	for i := range loads {
+		name, ns := loads[i].Labels["svccontroller.k3s.cattle.io/svcname"], loads[i].Labels["svccontroller.k3s.cattle.io/svcnamespace"]
+		if !loads[i].system() || name == "" {
+			continue
+		}
+		if object := "Service " + ns + "/" + name; out == "" || object < out {
+			out = object
+		}
+	}
+	return out
+}
+
 // span is a range of addresses and the object it comes from.
 type span struct {
 	addresspool.Range
@@ -180,8 +196,8 @@ func (w *world) reserved() []addresspool.Reserved {
 	for a, n := range w.nodes {
 		one(a, "Node "+n.name, "node address")
 	}
-	for a := range w.apis {
-		one(a, "API server", "address")
+	for a, object := range w.apis {
+		one(a, cmp.Or(object, "API server"), "API server address")
 	}
 	for a, object := range w.resolvers {
 		one(a, object, "name server address")

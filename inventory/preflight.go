@@ -187,7 +187,7 @@ func (c Consequence) Object() string {
 	return c.Kind + " " + c.Namespace + "/" + c.Name
 }
 
-// Level of the effect. A datapath of its own is only warned of while nothing asks it to drop the field.
+// Level of the effect.
 func (c Consequence) Level() Level { return c.Effect.Doc().Level }
 
 // Depends tells whether something is lost with the release.
@@ -204,6 +204,12 @@ type Outlook struct {
 // Depends tells whether anything does.
 func (o Outlook) Depends() bool { return slices.ContainsFunc(o.Consequences, Consequence.Depends) }
 
+// Add puts further consequences in their place.
+func (o *Outlook) Add(more ...Consequence) {
+	o.Consequences = append(o.Consequences, more...)
+	slices.SortStableFunc(o.Consequences, byWeight)
+}
+
 // LookAhead says what a release means for everything that asks for externalIPs: Services, objects that embed the field, and
 // Gateways whose implementation writes it. catalog is what Take said about c. writers tells for each controller of a
 // GatewayClass whether it turns spec.addresses into externalIPs; one that is not listed is unknown.
@@ -219,8 +225,9 @@ func LookAhead(c Cluster, catalog Catalog, r Release, writers map[string]bool) O
 	a.gateways(c, services)
 	a.embedded(c.Others)
 	a.components(c)
-	slices.SortStableFunc(a.out, byWeight)
-	return Outlook{Release: r, Datapath: a.path, Consequences: a.out}
+	out := Outlook{Release: r, Datapath: a.path}
+	out.Add(a.out...)
+	return out
 }
 
 func byWeight(x, y Consequence) int {

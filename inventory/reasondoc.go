@@ -16,7 +16,7 @@ type ReasonDoc struct {
 func Reasons() []ReasonDoc {
 	var out []ReasonDoc
 	for _, part := range [][]ReasonDoc{
-		addressReasons(), sharingReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(),
+		addressReasons(), pathReasons(), sharingReasons(), conflictReasons(), nameReasons(), serviceReasons(), ownerReasons(), policyReasons(),
 		clusterReasons(),
 	} {
 		out = append(out, part...)
@@ -60,6 +60,33 @@ func addressReasons() []ReasonDoc {
 	}
 }
 
+func pathReasons() []ReasonDoc {
+	return []ReasonDoc{
+		doc(ReasonFamilyMismatch, "The Service does not serve the family of an address, or cannot serve both; no plan is made.",
+			"Remove the addresses of that family, or ask for dual stack.", block),
+		doc(ReasonAnnouncedByField, "A network plugin (Calico, Cilium, kube-router) announces the address because of the field: the route and "+
+			"established connections go with it. Blocks adopting where the plugin would not announce it as a load balancer's.",
+			"Announce it as a load balancer's first; let no connection be left before the field goes.", block, inform),
+		doc(ReasonAttractionDiffers, "The policy says that packets come without the field, and an announcer is seen that needs it.",
+			"Correct spec.drain.attraction of the policy.", ask),
+		doc(ReasonOutsideServedRange, "The address lies outside kube-router's --service-external-ip-range: declared, but not served.",
+			"Prove by a probe that it is dead and remove it, or add the range.", ask),
+		doc(ReasonHeldOnInterface, "keepalived or kube-vip keeps the address on a node's interface; one address has one holder.",
+			"Keep it there, or stop it there before a load balancer announces it.", ask, inform),
+		doc(ReasonAddressCarried, "Arguments or variables of Pods hold the address. Asked within the Service's namespace, told of others.",
+			"Give them a name before the address is given up.", ask, inform),
+		doc(ReasonNetworkPolicy, "An ipBlock of a NetworkPolicy names the address.", "Add the new address where it is needed.", inform),
+	}
+}
+
+func conflictReasons() []ReasonDoc {
+	return []ReasonDoc{
+		doc(ReasonOutsidePools, "Conflict view only: the address lies in no pool.", "Ask whose it is.", inform),
+		doc(ReasonClaimDenied, "Conflict view only: somebody tried to write the address and was refused (audit log).",
+			"Give that user an address from a pool.", inform),
+	}
+}
+
 func sharingReasons() []ReasonDoc {
 	return []ReasonDoc{
 		doc(ReasonAddressConflict, "Two objects serve the same address, port and protocol; chance decides who gets a connection.",
@@ -84,7 +111,11 @@ func nameReasons() []ReasonDoc {
 		doc(ReasonNameHasOthers, "A name also answers with addresses of others; those stay in it.", "Nothing to do.", inform),
 		doc(ReasonHostnameInvalid, "A candidate is no DNS name.", "Correct or remove it.", ask),
 		doc(ReasonTooManyNames, "A Service brings more names than it may (64).", "Use a common CNAME target, or split the Service.", block),
-		doc(ReasonExternalDNS, "external-dns reads the Service. Of a LoadBalancer or ExternalName Service it publishes externalIPs, so "+
+		doc(ReasonIngressStatus, "An Ingress controller copies the Service's addresses into the status of Ingresses, whose names may follow it.",
+			"Publish the new address explicitly before the field goes.", ask, inform),
+		doc(ReasonReadAsData, "istiod (mesh gateways) or CoreDNS (k8s_external) hands the addresses on; with two live it hands out both.",
+			"Let those clients reach both.", inform),
+		doc(ReasonExternalDNS, "external-dns reads the Service, a DNSEndpoint names the address, or a live record carries its mark. Of a LoadBalancer or ExternalName Service it publishes externalIPs, so "+
 			"records change when the field goes.",
 			"Hold the records with its target annotation.", ask, inform),
 	}
@@ -112,6 +143,8 @@ func serviceReasons() []ReasonDoc {
 		doc(ReasonNoEndpoints, "No Pod is ready, so no new path can be proven.", "Start the Pods, or remove the Service.", ask),
 		doc(ReasonSelectorLess, "Somebody else writes the endpoints; a second Service would have none.", "Choose Adopt or Gateway.", block,
 			inform),
+		doc(ReasonForeignEndpoints, "An EndpointSlice that the cluster's controllers did not write adds endpoints, or leads to a node, the API "+
+			"server or a name server.", "See who wrote it.", ask),
 		doc(ReasonTerminating, "The Service is being deleted.", "Let the deletion end.", block, inform),
 		doc(ReasonDuplicateService, "The input holds the Service more than once.", "Give it once.", ask),
 		doc(ReasonHintIgnored, "The strategy hint cannot be followed.", "Correct or remove it.", ask),
@@ -121,6 +154,7 @@ func serviceReasons() []ReasonDoc {
 func ownerReasons() []ReasonDoc {
 	return []ReasonDoc{
 		doc(ReasonOwnedByGateway, "A Gateway implementation writes the Service.", "Migrate at the Gateway, or at its proxy settings.", block),
+		doc(ReasonFieldInObject, "An object of another project holds externalIPs that no Service holds yet.", "Migrate in that object.", ask),
 		doc(ReasonOwnedByOpenShift, "OpenShift assigns the addresses.", "Remove autoAssignCIDRs first.", block),
 		doc(ReasonFieldInjected, "externalip-manager keeps writing the field.", "Remove its annotation.", block),
 		doc(ReasonOwnedByController, "An operator writes the Service from an object of its own.", "Edit that object when the walk asks for it.",
@@ -155,6 +189,11 @@ func clusterReasons() []ReasonDoc {
 		doc(ReasonPoolAutoAssign, "A pool may hand an externalIP in use to any Service.", "Set autoAssign: false.", ask),
 		doc(ReasonNoEligibleAnnouncer, "Every node is excluded from load balancers.", "Remove the label from a node.", block),
 		doc(ReasonServiceLBActive, "k3s ServiceLB would take the new Service as well.", "Disable it, or give MetalLB a class.", block),
+		doc(ReasonOtherAllocator, "Cilium's LB-IPAM or Node IPAM would serve the new Service too.", "Narrow it, or give MetalLB a class.", ask),
+		doc(ReasonKubeProxyFree, "Cilium, kube-router or Calico serves Services; the gate AllowServiceExternalIPs does not apply.",
+			"Read that project's release notes; probe from outside.", inform),
+		doc(ReasonGateOff, "kube-proxy is told to serve no externalIPs (AllowServiceExternalIPs: false).",
+			"Probe the addresses; remove what does not answer.", ask),
 		doc(ReasonIPVSMode, "In ipvs mode established connections end when the field goes.", "Wait for zero connections.", inform),
 		doc(ReasonUnseen, "Something could not be looked at, so what depends on it is unknown.", "Grant the right to read it.", inform),
 	}

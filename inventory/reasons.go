@@ -41,12 +41,38 @@ const (
 	ReasonHostPort = "HostPort"
 	// ReasonMailReputation says that the address has a reputation as a mail server.
 	ReasonMailReputation = "MailReputation"
+	// ReasonFamilyMismatch says that the Service does not serve the family of an address, so that no plan is made.
+	ReasonFamilyMismatch = "FamilyMismatch"
+	// ReasonAnnouncedByField says that a network plugin announces the address because of the field.
+	ReasonAnnouncedByField = "AnnouncedByField"
+	// ReasonAttractionDiffers says that the policy's word on the attraction is not what is seen.
+	ReasonAttractionDiffers = "AttractionDiffers"
+	// ReasonOutsideServedRange says that kube-router is told not to serve the address.
+	ReasonOutsideServedRange = "OutsideServedRange"
+	// ReasonHeldOnInterface says that keepalived or kube-vip keeps the address on a node's interface.
+	ReasonHeldOnInterface = "HeldOnInterface"
+	// ReasonAddressCarried says that a workload in the cluster has the address written down.
+	ReasonAddressCarried = "AddressCarried"
+	// ReasonNetworkPolicy says that a NetworkPolicy names the address.
+	ReasonNetworkPolicy = "NamedByNetworkPolicy"
 	// ReasonAddressBakedIn says that the application hands its own address to clients.
 	ReasonAddressBakedIn = "AddressBakedIn"
 )
 
+// The reason codes of the conflict view, beside those above.
+const (
+	// ReasonOutsidePools says that the address lies in no pool.
+	ReasonOutsidePools = "OutsidePools"
+	// ReasonClaimDenied says that somebody tried to write the address and was refused.
+	ReasonClaimDenied = "ClaimDenied"
+)
+
 // The reason codes of findings about names.
 const (
+	// ReasonIngressStatus says that the address is copied into the status of Ingresses.
+	ReasonIngressStatus = "IngressStatus"
+	// ReasonReadAsData says that istiod or CoreDNS hands the field on as data.
+	ReasonReadAsData = "ReadAsData"
 	// ReasonNoName says that no name leads to the entry point.
 	ReasonNoName = "NoName"
 	// ReasonSharedName says that several Services are joined by a name.
@@ -93,6 +119,8 @@ const (
 	ReasonNoEndpoints = "NoEndpoints"
 	// ReasonSelectorLess says that somebody else writes the endpoints.
 	ReasonSelectorLess = "SelectorLess"
+	// ReasonForeignEndpoints says that somebody beside the cluster's controllers decides where the traffic goes.
+	ReasonForeignEndpoints = "ForeignEndpoints"
 	// ReasonTerminating says that the Service is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonDuplicateService says that the input holds the Service more than once.
@@ -107,6 +135,8 @@ const (
 	ReasonOwnedByGateway = "OwnedByGateway"
 	// ReasonOwnedByController says that an operator wrote the Service from an object of its own.
 	ReasonOwnedByController = "OwnedByController"
+	// ReasonFieldInObject says that an object of another project holds addresses that no Service holds yet.
+	ReasonFieldInObject = "FieldInObject"
 	// ReasonOwnedByOpenShift says that OpenShift assigns the addresses.
 	ReasonOwnedByOpenShift = "OwnedByOpenShift"
 	// ReasonFieldInjected says that a controller keeps putting addresses into the field.
@@ -149,6 +179,12 @@ const (
 	ReasonNoEligibleAnnouncer = "NoEligibleAnnouncer"
 	// ReasonServiceLBActive says that a second load balancer controller would take the new Service.
 	ReasonServiceLBActive = "ServiceLBActive"
+	// ReasonOtherAllocator says that a second address manager would serve the new Service too.
+	ReasonOtherAllocator = "OtherAllocator"
+	// ReasonKubeProxyFree says that something else than kube-proxy serves Services.
+	ReasonKubeProxyFree = "KubeProxyFree"
+	// ReasonGateOff says that kube-proxy is told to serve no externalIPs.
+	ReasonGateOff = "GateOff"
 	// ReasonIPVSMode says that kube-proxy runs in ipvs mode.
 	ReasonIPVSMode = "IPVSMode"
 	// ReasonUnseen says that something could not be looked at.

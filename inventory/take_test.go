@@ -63,7 +63,10 @@ func TestTakeOfNothingIsNothingAndSaysWhatWasNotSeen(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	want := []string{"API server address", "DNS", "EndpointSlice", "Gateway", "IPAddressPool", "MigrationPolicy", "Node", "ServiceCIDR"}
+	want := []string{
+		"API server address", "ConfigMap of the cluster", "DNS", "EndpointSlice", "Gateway", "IPAddressPool", "Ingress",
+		"MigrationPolicy", "NetworkPolicy", "Node", "Object of another project", "ServiceCIDR", "Workload",
+	}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("unseen %v, want %v", kinds, want)
 	}

@@ -45,9 +45,9 @@ const (
 	RiskCritical Risk = "Critical"
 	// RiskHigh: traffic of another namespace can.
 	RiskHigh Risk = "High"
-	// RiskMedium: the address belongs to a machine, or to nobody who was asked.
+	// RiskMedium: the address belongs to a node, namespaces share it without meeting, or somebody was refused it.
 	RiskMedium Risk = "Medium"
-	// RiskLow: one namespace is at odds with itself.
+	// RiskLow: one namespace is at odds with itself, or no pool holds the address.
 	RiskLow Risk = "Low"
 )
 

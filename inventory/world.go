@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,8 +16,7 @@ import (
 
 // world is the cluster, indexed: every question about an address is answered without walking all objects again.
 type world struct {
-	proxyMode v1alpha1.ProxyMode
-	apis      map[netip.Addr]bool
+	around
 	// resolvers maps addresses of cluster DNS to who says so.
 	resolvers map[netip.Addr]string
 	nodes     map[netip.Addr]nodeRef
@@ -42,6 +42,8 @@ type world struct {
 	noAnnouncer bool
 	// serviceLB is a Service that k3s' ServiceLB serves, or "".
 	serviceLB string
+	// four and six tell the families of the cluster's Services; neither: not known.
+	four, six bool
 }
 
 // nodeRef is the node an address belongs to.
@@ -62,7 +64,7 @@ type user struct {
 
 func look(c Cluster, services []*corev1.Service) *world {
 	w := &world{
-		proxyMode: c.ProxyMode, apis: set(c.APIServers), resolvers: map[netip.Addr]string{}, zones: c.Zones,
+		around: lookAround(c, usedAddresses(services)), resolvers: map[netip.Addr]string{}, zones: c.Zones,
 		clusterIPs: map[netip.Addr]string{}, users: map[netip.Addr][]user{}, conflicts: map[string]map[string]clash{},
 		clashesAt: map[netip.Addr]map[string]clash{}, quiet: map[netip.Addr][]user{},
 		policies: map[string]*v1alpha1.MigrationPolicy{}, policiesSeen: c.Policies != nil, poolsSeen: c.Pools != nil,
@@ -79,9 +81,12 @@ func look(c Cluster, services []*corev1.Service) *world {
 		}
 	}
 	w.nodes = nodeAddresses(c.Nodes)
-	w.pods, w.services = podSpans(c.Nodes), serviceSpans(c.ServiceCIDRs)
+	w.pods, w.services = slices.Concat(podSpans(c.Nodes), w.podRanges).sorted(), slices.Concat(serviceSpans(c.ServiceCIDRs), w.serviceRanges).sorted()
+	for _, s := range w.services {
+		w.four, w.six = w.four || s.First.Is4(), w.six || s.First.Is6()
+	}
 	w.noAnnouncer = allExcluded(c.Nodes)
-	w.serviceLB = servedByNodes(c.Nodes, services, w.nodes)
+	w.serviceLB = cmp.Or(servedByNodes(c.Nodes, services, w.nodes), servedByPods(c.Workloads))
 	w.ready = readiness(c.EndpointSlices)
 	w.addNames(c.Names)
 	w.pools = viewPools(c.Pools, w.reserved())
