@@ -151,7 +151,7 @@ func (s *story) stillThereWhileHeld(c *outside) {
 func fromHalf(t *testing.T) {
 	t.Parallel()
 	p := web("half", 11)
-	p.policy = behindDouble
+	p.policy, p.rate = behindDouble, 20
 	s := shared.begin(t, p)
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
@@ -175,7 +175,7 @@ func (s *story) shareIsSeen(c *outside) {
 func fromDrained(t *testing.T) {
 	t.Parallel()
 	p := web("drained", 12)
-	p.policy = behindDouble
+	p.policy, p.rate = behindDouble, 20
 	s := shared.begin(t, p)
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
@@ -271,7 +271,7 @@ func adopt(t *testing.T) {
 func together(t *testing.T) {
 	t.Parallel()
 	p := web("shop-a", 13)
-	p.host, p.policy = "together."+zone, byLoadBalancer
+	p.host, p.policy, p.rate = "together."+zone, byLoadBalancer, 20
 	s := shared.begin(t, p)
 	must(t, s.sibling("shop-b", 8081))
 	s.joined("shop-b")
@@ -291,7 +291,7 @@ func together(t *testing.T) {
 func joinsLater(t *testing.T) {
 	t.Parallel()
 	p := web("early", 14)
-	p.host, p.policy, p.beside = "later."+zone, byLoadBalancer, "203.0.113.15"
+	p.host, p.policy, p.rate, p.beside = "later."+zone, byLoadBalancer, 20, "203.0.113.15"
 	s := shared.begin(t, p)
 	s.prove()
 	_, err := kubectl("", "-n", tenant, "annotate", "service", s.other(), v1alpha1.AnnotationPolicy+"="+s.name, v1alpha1.AnnotationHostnames+"="+s.host)
