@@ -218,24 +218,6 @@ func TestAParallelServiceHasANameOfItsOwnPerEntryPointAndSource(t *testing.T) {
 	}
 }
 
-func TestEveryProfileSaysHowItBindsAndWhereThatWasRead(t *testing.T) {
-	t.Parallel()
-	profiles := gateway.Profiles()
-	if len(profiles) < 12 {
-		t.Errorf("%d profiles", len(profiles))
-	}
-	for name, p := range profiles {
-		if p.ControllerName != name || p.Source == "" || len(p.Routes) == 0 || p.Merges != (p.Binding == v1alpha1.BindingStaticService) {
-			t.Errorf("%s: %+v", name, p)
-		}
-	}
-	for _, name := range []string{"gateway.envoyproxy.io/gatewayclass-controller", "gateway.nginx.org/nginx-gateway-controller"} {
-		if !profiles[name].WritesExternalIPs {
-			t.Errorf("%s writes externalIPs", name)
-		}
-	}
-}
-
 func TestProfileForLetsThePolicyDecide(t *testing.T) {
 	t.Parallel()
 	if _, known := gateway.ProfileFor("example.test/unknown", nil); known {
@@ -247,7 +229,7 @@ func TestProfileForLetsThePolicyDecide(t *testing.T) {
 		t.Errorf("%+v %v", p, known)
 	}
 	p, _ = gateway.ProfileFor("istio.io/gateway-controller", &v1alpha1.GatewaySettings{})
-	if p.Binding != v1alpha1.BindingAnnotation || !strings.Contains(p.Source, "Istio") {
+	if p.Binding != v1alpha1.BindingAnnotation || p.Implementation != "Istio" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -29,10 +29,14 @@ func profileTable() string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	out := "| controller | profile | routes | remarks | read in |\n|---|---|---|---|---|\n"
+	out := "| implementation | controller | profile | routes | `spec.addresses` becomes | traffic policy | status from | remarks | read in |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n"
 	for _, name := range names {
 		p := profiles[name]
-		out += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", name, p.Binding, strings.Join(p.Routes, ", "), remarks(p), p.Source)
+		cells := []string{
+			p.Implementation, "`" + name + "`", string(p.Binding), strings.Join(p.Routes, ", "), p.Addresses, p.TrafficPolicy, p.Status, remarks(p), p.Source,
+		}
+		out += "| " + strings.Join(cells, " | ") + " |\n"
 	}
 	return out
 }
@@ -49,6 +53,9 @@ func remarks(p gateway.Profile) string {
 		}
 	}
 	slices.Sort(out)
+	if p.Remark != "" {
+		out = append(out, p.Remark)
+	}
 	return strings.Join(out, "; ")
 }
 

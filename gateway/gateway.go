@@ -37,6 +37,8 @@ type Input struct {
 
 // Profile is what is known about the implementation behind a GatewayClass. Profiles are data, see Profiles.
 type Profile struct {
+	// Implementation is its name for humans.
+	Implementation string                  `json:"implementation,omitempty"`
 	ControllerName string                  `json:"controllerName"`
 	Binding        v1alpha1.BindingProfile `json:"binding"`
 	// Merges: all Gateways of the class share one data plane, so hostnames are required and L4 ports are exclusive.
@@ -50,6 +52,13 @@ type Profile struct {
 	PrefersDualStack bool `json:"prefersDualStack,omitempty"`
 	// Routes that the implementation serves: HTTPRoute, TLSRoute, TCPRoute. Empty: not known, read back after staging.
 	Routes []string `json:"routes,omitempty"`
+	// Addresses is what becomes of Gateway.spec.addresses, TrafficPolicy the externalTrafficPolicy of the Service that it serves
+	// on, Status where Gateway.status.addresses comes from, Remark what else an admin should know. They are told, not decided on:
+	// spec.addresses is never set, and status is read back.
+	Addresses     string `json:"addresses,omitempty"`
+	TrafficPolicy string `json:"trafficPolicy,omitempty"`
+	Status        string `json:"status,omitempty"`
+	Remark        string `json:"remark,omitempty"`
 	// Source says where this was read.
 	Source string `json:"source"`
 }

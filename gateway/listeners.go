@@ -69,10 +69,7 @@ func (c *conversion) profile() (Profile, bool) {
 			"set spec.gateway.className and spec.gateway.namespace in the policy")
 		return Profile{}, false
 	}
-	profile := c.in.Profile
-	if s.Profile != "" {
-		profile = override(profile, s.Profile)
-	}
+	profile := adjust(c.in.Profile, s)
 	switch profile.Binding {
 	case v1alpha1.BindingAnnotation:
 		c.pinnedByAnnotation(profile)

@@ -108,6 +108,9 @@ type GatewaySettings struct {
 	// profile overrides what is known about the class's controller.
 	// +optional
 	Profile BindingProfile `json:"profile,omitempty"`
+	// override says, field by field, what is known better than the table of profiles does. What is absent stays as in the table.
+	// +optional
+	Override *ProfileOverride `json:"override,omitempty"`
 	// staticService is the implementation's Service in profile StaticService.
 	// +optional
 	StaticService *ServiceReference `json:"staticService,omitempty"`
@@ -121,6 +124,34 @@ type GatewaySettings struct {
 	// tcpRoutes asks for TCPRoutes where a LoadBalancer would be chosen.
 	// +optional
 	TCPRoutes bool `json:"tcpRoutes,omitempty"`
+}
+
+// ProfileOverride replaces fields of the profile of a GatewayClass's controller, for a version or an implementation that the
+// table does not know.
+// +kubebuilder:validation:MinProperties=1
+type ProfileOverride struct {
+	// merges: all Gateways of the class share one data plane, so hostnames are required and a TCP port belongs to one entry point.
+	// +optional
+	Merges *bool `json:"merges,omitempty"`
+	// writesExternalIPs: the implementation turns Gateway.spec.addresses into Service.spec.externalIPs.
+	// +optional
+	WritesExternalIPs *bool `json:"writesExternalIPs,omitempty"`
+	// prefersDualStack: on a dual-stack cluster the generated Service gets both families, for which MetalLB refuses one address.
+	// +optional
+	PrefersDualStack *bool `json:"prefersDualStack,omitempty"`
+	// routes are the kinds that the implementation serves.
+	// +optional
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Enum=HTTPRoute;TLSRoute;TCPRoute
+	// +listType=set
+	Routes []string `json:"routes,omitempty"`
+	// ports are the only ones that the implementation serves.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=65535
+	// +listType=set
+	Ports []int32 `json:"ports,omitempty"`
 }
 
 // DNSSettings holds TTLs and share steps.
