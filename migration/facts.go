@@ -119,6 +119,11 @@ type NameFacts struct {
 	Servers []Seen[dnsctl.Answer]
 	// Manual: we write nothing, a human does.
 	Manual bool
+	// At is how the zone is reached, for what a human is told.
+	At dnsctl.Zone
+	// Rotates: every server gives the addresses of a set in changing order. It is asked only where a share below 50 percent
+	// needs it.
+	Rotates Seen[bool]
 }
 
 // Field is the field of one member.

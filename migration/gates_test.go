@@ -223,6 +223,21 @@ func TestForwardShiftsStepByStep(t *testing.T) {
 		"no slot is high after a gap": {
 			scene("R I0 S0 I1", 1, func(f *Facts) { f.Slots = false }), GateShifted, Unmet, "Step1Of3", "stamp Seen(1)",
 		},
+		"no slots are begun on servers with a fixed order": {
+			scene("R I0 S0", 0, rotates(Seen[bool]{Known: true, Why: "ns1 always gives one order"})), GateShifted, Held, ReasonOrderFixed, "",
+		},
+		"no slots are begun while the order is unknown": {
+			scene("R I0 S0", 0, rotates(Unseen[bool]("nothing to look at"))), GateShifted, Unknown, ReasonOrderUnknown, "",
+		},
+		"half and half needs no order": {
+			scene("R I0 S0 I1 S1", 1, rotates(Seen[bool]{}), ordered(50, 100)), GateShifted, Unmet, "Step2Of2", "stamp Intent(2)",
+		},
+		"a server that stops rotating in a slot gets the safe set": {
+			scene("R I0 S0 I1 S1", 1, highSlot, rotates(Seen[bool]{Known: true})), GateShifted, Unmet, "Step1Of3", "change names to step 1",
+		},
+		"and the walk holds on it": {
+			scene("R I0 S0 I1 S1", 1, rotates(Seen[bool]{Known: true})), GateShifted, Held, ReasonOrderFixed, "",
+		},
 		"a share soaks": {scene("R I0 S0 I2 S2", 2, afterLast(time.Minute)), GateShifted, Waiting, "Step2Of3", ""},
 		"no sample, no share": {
 			scene("R I0 S0 I2 S2", 2, func(f *Facts) { f.New.Samples = 0 }),
@@ -246,6 +261,21 @@ func TestForwardShiftsStepByStep(t *testing.T) {
 			GateShifted, Held, ReasonPaused, "",
 		},
 	})
+}
+
+func rotates(r Seen[bool]) func(*Facts) { return func(f *Facts) { f.Names[0].Rotates = r } }
+
+// ordered walks these shares, and has since it was approved.
+func ordered(percents ...int32) func(*Facts) {
+	return func(f *Facts) {
+		p := scenePlan(v1alpha1.StrategyLoadBalancer)
+		p.Settings.Percents = percents
+		f.Live, f.Intent.ApprovedPlan = p, HashPlan(p)
+		f.Record.Plans = []AttemptPlan{{Attempt: 1, Hash: HashPlan(p), Plan: p}}
+		for i := range f.Names[0].Servers {
+			f.Names[0].Servers[i].Value.Records = f.Names[0].Name.Allowed(1, percents)[0]
+		}
+	}
 }
 
 // lowSlot puts the time into the low slot after the last intent's anchor.

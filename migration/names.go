@@ -56,7 +56,7 @@ func answers(w *walk, n *NameFacts, k dnsctl.Step, a *dnsctl.Answer) bool {
 }
 
 func (w *walk) wanted(n *NameFacts, k dnsctl.Step) dnsctl.RecordSet {
-	return n.Name.Wanted(k, w.percents(), w.journal.intentAt, w.Now, w.Slots)
+	return n.Name.Wanted(k, w.percents(), w.journal.intentAt, w.Now, w.Slots && n.Rotates.Known && n.Rotates.Value)
 }
 
 func reverted(w *walk) bool { return w.journal.reverted() }

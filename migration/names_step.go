@@ -12,10 +12,36 @@ func triple(w *walk, k dnsctl.Step) outcome {
 	if j := &w.journal; !j.intended || j.step != k || w.retry(k) {
 		return w.intend(k)
 	}
-	if o := w.changed(k); !o.passes() || w.journal.ok(k) {
+	if o := w.changed(k); !o.passes() {
+		return o
+	}
+	if o := w.sharing(k); !o.passes() || w.journal.ok(k) {
 		return o
 	}
 	return w.see(k)
+}
+
+// sharing: where two sets take turns, every server must be known to rotate what it answers. Else the first address of the
+// larger set gets everybody, and the share is not what the step says. The safe set stands by then.
+func (w *walk) sharing(k dnsctl.Step) outcome {
+	for i := range w.Names {
+		if o := w.shares(&w.Names[i], k); !o.passes() {
+			return o
+		}
+	}
+	return outcome{}
+}
+
+func (w *walk) shares(n *NameFacts, k dnsctl.Step) outcome {
+	switch {
+	case n.Manual || len(n.Name.Allowed(k, w.percents())) < 2:
+		return outcome{}
+	case !n.Rotates.Known:
+		return unknown(ReasonOrderUnknown, "whether the servers of "+n.Name.Name+" rotate what they answer: "+n.Rotates.Why)
+	case !n.Rotates.Value:
+		return held(ReasonOrderFixed, "slots cannot share "+n.Name.Name+": "+n.Rotates.Why)
+	}
+	return outcome{}
 }
 
 // retry: a newer attempt may overwrite what somebody else wrote.
@@ -43,6 +69,9 @@ func (w *walk) intend(k dnsctl.Step) outcome {
 			continue
 		}
 		if o := w.writable(n, &n.Servers[0].Value, k); !o.passes() {
+			return o
+		}
+		if o := w.shares(n, k); !o.passes() {
 			return o
 		}
 	}

@@ -66,6 +66,8 @@ const (
 	ReasonNameAlias     = "NameIsAlias"
 	ReasonNameChanged   = "NameChanged"
 	ReasonStepRefused   = "StepRefused"
+	ReasonOrderUnknown  = "OrderUnknown"
+	ReasonOrderFixed    = "OrderFixed"
 	ReasonOldPathFailed = "OldPathFailed"
 	ReasonConflict      = "Conflict"
 	ReasonDenyEnabled   = "BuiltInDenyEnabled"
@@ -158,6 +160,7 @@ func unknownReasons() []ReasonDoc {
 	return []ReasonDoc{
 		{ReasonGuardUnknown, Unknown, "It could not be seen whether others are denied the claimed addresses."},
 		{ReasonNamesUnknown, Unknown, "A name server could not be asked."},
+		{ReasonOrderUnknown, Unknown, "Nobody knows whether the name servers rotate the addresses of a set: give the zone two name servers, or leave shares below 50 out."},
 		{ReasonPathUnknown, Unknown, "Probes are missing or inconclusive."},
 		{ReasonUseUnknown, Unknown, "A node that could receive the address does not report, or with a gap."},
 		{ReasonUseShared, Unknown, "Other entry points are served on the same address and port, so nobody can tell whose connections are left: waive Drained."},
@@ -185,6 +188,7 @@ func holdReasons() []ReasonDoc {
 		{ReasonNameAlias, Held, "The name became a CNAME: put its addresses back, or go Back and plan anew."},
 		{ReasonNameChanged, Held, "The name no longer answers what the snapshot holds: restore it, or go Back and start over."},
 		{ReasonStepRefused, Held, "The plan asks for a share that DNS cannot serve: correct the policy and raise the attempt."},
+		{ReasonOrderFixed, Held, "A name server gives addresses always in one order, so a share below 50 is not to be had: let it rotate, or leave such shares out."},
 		{ReasonOldPathFailed, Held, "The old path does not answer, so names are not sent back to it: repair the Service, or its address."},
 		{ReasonConflict, Held, "Somebody else holds an address that would be put back: the message names the object."},
 		{ReasonDenyEnabled, Held, "The API server refuses the field: disable DenyServiceExternalIPs for the way back."},

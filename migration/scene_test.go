@@ -89,7 +89,7 @@ func sceneAnswers(n dnsctl.Name, k dnsctl.Step, stamps []Stamp) NameFacts {
 			a.Mark = dnsctl.Mark{Owner: sceneRecord, Sequence: i}
 		}
 	}
-	return NameFacts{Name: n, Servers: []Seen[dnsctl.Answer]{See(a), See(a)}}
+	return NameFacts{Name: n, Servers: []Seen[dnsctl.Answer]{See(a), See(a)}, Rotates: See(true)}
 }
 
 func goal(g v1alpha1.Goal) func(*Facts) { return func(f *Facts) { f.Intent.Goal = g } }

@@ -67,7 +67,7 @@ func (w *world) observeObjects(f *Facts, o *objects) {
 	if w.foreign {
 		w.fields[0].Foreign = "Service other/web"
 	}
-	w.names[0] = NameFacts{Name: w.x.name, Servers: w.servers[:]}
+	w.names[0] = NameFacts{Name: w.x.name, Servers: w.servers[:], Rotates: See(true)}
 	if w.snap != nil {
 		w.names[0].Name.Snapshot = *w.snap
 	}

@@ -121,8 +121,34 @@ func (l *Looker) names(ctx context.Context, w *World, plan *migration.Plan, f *m
 		return
 	}
 	for _, n := range plan.Names {
-		f.Names = append(f.Names, l.nameFacts(ctx, w, n))
+		facts := l.nameFacts(ctx, w, n)
+		if z := w.Zones[n.Zone]; z != nil && !facts.Manual && dnsctl.NeedsOrder(plan.Settings.Percents) {
+			facts.Rotates = l.rotates(ctx, ZoneOf(z), n.Name)
+		}
+		f.Names = append(f.Names, facts)
 	}
+}
+
+// rotates tells whether every server gives the addresses of a set in changing order. One that could not be asked, or has no
+// set of two to show, leaves it unknown; one that does not rotate settles it.
+func (l *Looker) rotates(ctx context.Context, zone dnsctl.Zone, name string) migration.Seen[bool] {
+	port, ok := l.DNS.(dnsctl.Orderer)
+	if !ok {
+		return migration.Unseen[bool]("this controller cannot ask for it")
+	}
+	out := migration.See(true)
+	for _, server := range append([]string{zone.Primary}, zone.Servers...) {
+		switch order, err := port.Order(ctx, zone, server, name); {
+		case err != nil:
+			out = migration.Unseen[bool](err.Error())
+		case order == dnsctl.OrderUnknown:
+			out = migration.Unseen[bool](server + " has no set of two addresses or name servers to show: add a second NS record")
+		case order == dnsctl.OrderFixed:
+			return migration.Seen[bool]{Known: true, Why: server + " gives addresses always in the same order; " +
+				"let it rotate (Knot: answer-rotation, BIND: rrset-order)"}
+		}
+	}
+	return out
 }
 
 func (l *Looker) nameFacts(ctx context.Context, w *World, n dnsctl.Name) migration.NameFacts {
@@ -132,7 +158,7 @@ func (l *Looker) nameFacts(ctx context.Context, w *World, n dnsctl.Name) migrati
 		return migration.NameFacts{Name: n, Servers: []migration.Seen[dnsctl.Answer]{migration.Unseen[dnsctl.Answer](why)}}
 	}
 	zone := ZoneOf(z)
-	out := migration.NameFacts{Name: n, Manual: zone.Manual}
+	out := migration.NameFacts{Name: n, Manual: zone.Manual, At: zone}
 	for _, server := range append([]string{zone.Primary}, zone.Servers...) {
 		answer, err := l.DNS.Query(ctx, zone, server, n.Name)
 		if err != nil {

@@ -23,7 +23,10 @@ type Zones struct {
 	refused bool
 }
 
-var _ dnsctl.Port = (*Zones)(nil)
+var (
+	_ dnsctl.Port    = (*Zones)(nil)
+	_ dnsctl.Orderer = (*Zones)(nil)
+)
 
 type zone struct {
 	dnsctl.Zone
@@ -108,6 +111,11 @@ func (z *Zones) Update(ctx context.Context, of dnsctl.Zone, changes []dnsctl.Cha
 		found.put(c.Name, z.now(), dnsctl.Answer{Records: sortedSet(c.After.Records), Mark: c.After.Mark})
 	}
 	return nil
+}
+
+// Order: the servers of the embedded world rotate.
+func (z *Zones) Order(context.Context, dnsctl.Zone, string, string) (dnsctl.Order, error) {
+	return dnsctl.OrderRotates, nil
 }
 
 // Edit is a change by hand: no prerequisites, and whatever mark is there stays.

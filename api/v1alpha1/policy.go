@@ -161,13 +161,16 @@ type DNSSettings struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	LowTTLSeconds *int32 `json:"lowTTLSeconds,omitempty"`
-	// sharePercents are the steps of the shift: 50 and 100, ending in 100. Default [50, 100].
+	// sharePercents are the steps of the shift, for example 10, 25, 50 and 100. Below 50 the old set and that of both take
+	// turns, which needs name servers that rotate what they answer. Default [50, 100].
 	// +optional
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:Enum=50;100
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=100
 	// +listType=set
-	// +kubebuilder:validation:XValidation:rule="self.isSorted() && self.exists(s, s == 100)",message="sharePercents must grow and end with 100: [100] or [50, 100]"
+	// +kubebuilder:validation:XValidation:rule="self.isSorted() && self.exists(s, s == 100)",message="sharePercents must grow and end with 100, for example [100], [50, 100] or [10, 25, 50, 100]"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s <= 50 || s == 100)",message="a share is 1 to 50, or 100: no set of records leaves the old side a minority that is still there when the controller is not"
 	SharePercents []int32 `json:"sharePercents,omitempty"`
 	// soakSeconds between two steps. Default 300.
 	// +optional

@@ -31,9 +31,11 @@ type Options struct {
 	TCPOnly bool
 }
 
-// Client is a dnsctl.Port over the network. It holds no connection and no state and may be used by many goroutines.
+// Client is a dnsctl.Port over the network. It holds no connection, remembers only in which order servers answer, and may
+// be used by many goroutines.
 type Client struct {
 	options Options
+	orders  orders
 }
 
 var _ dnsctl.Port = (*Client)(nil)

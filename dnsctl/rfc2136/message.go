@@ -10,11 +10,51 @@ import (
 	"offramp.dev/dnsctl"
 )
 
+// maxUpdate in octets leaves room for the signature in a message of 65,535 (RFC 1035 section 4.2.2).
+const maxUpdate = 64_000
+
+// part is one message and what it changes.
+type part struct {
+	m       *dns.Msg
+	changes []dnsctl.Change
+}
+
+// messages builds as few UPDATEs as hold all changes, in order.
+func messages(zone dnsctl.Zone, changes []dnsctl.Change) ([]part, error) {
+	var out []part
+	for len(changes) > 0 {
+		n, m, err := longest(zone, changes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part{m, changes[:n]})
+		changes = changes[n:]
+	}
+	return out, nil
+}
+
+// longest is the message of as many of the first changes as fit one.
+func longest(zone dnsctl.Zone, changes []dnsctl.Change) (int, *dns.Msg, error) {
+	for n := len(changes); n > 0; {
+		m, err := message(zone, changes[:n])
+		if err != nil {
+			return 0, nil, err
+		}
+		size := m.Len()
+		if size <= maxUpdate {
+			return n, m, nil
+		}
+		n = min(n-1, n*maxUpdate/size)
+	}
+	return 0, nil, fmt.Errorf("the change of %s does not fit one message: too many addresses in one name", changes[0].Name)
+}
+
 // message builds one UPDATE for all changes. Every record in it is made here and used once: the library edits what it
 // is handed, and a record shared by a prerequisite and an insert would be published with TTL 0.
 func message(zone dnsctl.Zone, changes []dnsctl.Change) (*dns.Msg, error) {
 	m := new(dns.Msg)
 	m.SetUpdate(apexOf(zone))
+	m.Compress = true
 	for _, c := range changes {
 		if err := prerequisites(m, c); err != nil {
 			return nil, err
@@ -24,9 +64,6 @@ func message(zone dnsctl.Zone, changes []dnsctl.Change) (*dns.Msg, error) {
 		if err := replacements(m, c); err != nil {
 			return nil, err
 		}
-	}
-	if m.Len() > dns.MaxMsgSize/2 {
-		return nil, errors.New("the update does not fit one message: too many names or addresses in one zone")
 	}
 	return m, nil
 }

@@ -8,8 +8,9 @@ import (
 	"offramp.dev/dnsctl"
 )
 
-// Update applies the changes, all of one zone, in one signed message at the primary, with prerequisites, and reads them
-// back. It sends once: the caller re-reads and plans before it tries again. Errors are of type *dnsctl.UpdateError.
+// Update applies the changes, all of one zone, at the primary, with prerequisites, and reads them back. They go in one
+// signed message; only where they do not fit, in as few as hold them, and then each message is applied or not by itself.
+// Nothing is sent twice: the caller re-reads and plans before it tries again. Errors are of type *dnsctl.UpdateError.
 func (c *Client) Update(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -22,12 +23,18 @@ func (c *Client) Update(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.
 	if err != nil {
 		return fail.because(dnsctl.ClassAuth, "no usable key: check the Secret that DNSZone "+zone.Object+" names", err)
 	}
-	m, err := message(zone, changes)
+	parts, err := messages(zone, changes)
 	if err != nil {
 		return fail.because(dnsctl.ClassBug, "the update could not be built", err)
 	}
-	reply, err := c.send(ctx, zone.Primary, m, key)
-	return c.conclude(ctx, zone, changes, judge(m.Id, reply, err), fail)
+	for _, p := range parts {
+		reply, err := c.send(ctx, zone.Primary, p.m, key)
+		fail := failure{server: zone.Primary, names: joined(p.changes)}
+		if err := c.conclude(ctx, zone, p.changes, judge(p.m.Id, reply, err), fail); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Client) key(zone dnsctl.Zone) (Key, error) {
@@ -125,9 +132,15 @@ func lookedAt(seen string, err error) string {
 	return "read back: " + seen
 }
 
+// joined names the names, of many the first few.
 func joined(changes []dnsctl.Change) string {
-	names := make([]string, 0, len(changes))
-	for _, c := range changes {
+	const most = 5
+	names := make([]string, 0, most+1)
+	for i, c := range changes {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(changes)-most))
+			break
+		}
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
