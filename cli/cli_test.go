@@ -48,7 +48,7 @@ func TestInventoryOfFiles(t *testing.T) {
 	t.Parallel()
 	codes := map[string]int{"mixed": cli.ExitError, "nothing": cli.ExitOK, "shapes": cli.ExitFindings}
 	for name, want := range codes {
-		for _, format := range []string{"table", "wide", "json", "yaml"} {
+		for _, format := range []string{"table", "wide", "json", "yaml", "csv", "markdown"} {
 			t.Run(name+" as "+format, func(t *testing.T) {
 				t.Parallel()
 				base := filepath.Join("testdata", "inventory", name)
@@ -71,7 +71,7 @@ func TestStdinAndFileGiveTheSameAnswer(t *testing.T) {
 	}
 	_, fromFile, _ := call(t, "", cli.Wiring{}, "inventory", "-f", path, "-o", "json")
 	_, fromStdin, _ := call(t, string(text), cli.Wiring{}, "inventory", "-f", "-", "-o", "json")
-	if fromFile != fromStdin {
+	if strings.ReplaceAll(fromFile, path, "stdin") != fromStdin {
 		t.Errorf("answers differ:\n%s\n%s", fromFile, fromStdin)
 	}
 }
@@ -201,7 +201,7 @@ func TestRehearseTellsWhatCame(t *testing.T) {
 		{Name: "a", Strategy: "Gateway", Outcome: "Released"},
 		{Name: "b", Strategy: "Gateway", Outcome: "Undone"},
 		{Name: "c", Strategy: "Gateway", Outcome: "Blocked", Why: "somebody else"},
-		{Name: "d", Strategy: "None", Outcome: "Held"},
+		{Name: "d", Strategy: "None", Outcome: "CleanUp"},
 	}}
 	held := &cli.Rehearsal{Walks: []cli.Walk{{Name: "a", Strategy: "Gateway", Outcome: "Held"}}}
 	tests := map[string]struct {

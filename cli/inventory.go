@@ -34,19 +34,26 @@ func (l *look) flags(command *cobra.Command) {
 // filesUsage describes -f where a cluster can be looked at instead.
 const filesUsage = "file or directory of manifests, or - for standard input; may be repeated (default: the cluster)"
 
-// collect reads what the flags name. Further arguments are files too, so that a shell's wildcard works behind -f.
-func (a *app) collect(ctx context.Context, l look, more []string) (*collection, error) {
+// collect reads what the flags name, and says which templates it passed over. Further arguments are files too, so that a
+// shell's wildcard works behind -f.
+func (a *app) collect(ctx context.Context, l look, more []string) (c *collection, passed []skipped, err error) {
 	switch {
 	case len(l.files) > 0:
-		return a.collectFilesAnd(ctx, append(slices.Clone(l.files), more...), l.sources)
+		paths, passed := withoutTemplates(append(slices.Clone(l.files), more...))
+		for _, s := range passed {
+			a.say("Passed over: %s: %s.", oneLine(s.File), s.Why)
+		}
+		c, err = a.collectFilesAnd(ctx, paths, l.sources)
+		return c, passed, err
 	case len(more) > 0:
-		return nil, fmt.Errorf("%q is not expected here; files go behind -f", more[0])
+		return nil, nil, fmt.Errorf("%q is not expected here; files go behind -f", more[0])
 	}
 	conn, err := a.open()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.collectClusterAnd(ctx, conn, l.namespace, l.sources)
+	c, err = a.collectClusterAnd(ctx, conn, l.namespace, l.sources)
+	return c, nil, err
 }
 
 func (l look) filter() (filter, error) {
@@ -62,8 +69,9 @@ func (l look) filter() (filter, error) {
 
 func (a *app) inventoryCommand() *cobra.Command {
 	var (
-		l      look
-		format string
+		l         look
+		format    string
+		conflicts bool
 	)
 	command := &cobra.Command{
 		Use:   "inventory [-f FILE|DIR|-]...",
@@ -72,33 +80,68 @@ func (a *app) inventoryCommand() *cobra.Command {
 
 It looks at files (YAML of many documents, JSON, lists, gzip or not) or at the cluster with the rights you have. A kind
 that cannot be read is told, and never guessed at. Other Services than those chosen by -n and -l are looked at, too:
-they may share an address.
+they may share an address. Templates that are not rendered are passed over, and told.
+
+With --conflicts it lists only the addresses that more than one claims, or that are not a Service's to claim, the riskiest
+first; with an audit log also who claimed each first, and who tried later.
 
 Exit codes: 0 nothing depends on the field; 2 something does; 1 some input could not be read.`,
 		Example: `  kubectl offramp inventory
   kubectl get svc,nodes,endpointslices -A -o json | kubectl-offramp inventory -f -
-  kubectl-offramp inventory -f clusters/prod -o json | jq .summary`,
-		RunE: func(c *cobra.Command, args []string) error { return a.runInventory(c.Context(), l, args, format) },
+  kubectl-offramp inventory -f clusters/prod -o json | jq .summary
+  kubectl offramp inventory --conflicts --audit-log audit.log.gz`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.runInventory(c.Context(), l, args, format, conflicts)
+		},
 	}
 	l.flags(command)
-	outputFlag(command, &format, "table", "wide", "json", "yaml")
+	command.Flags().BoolVar(&conflicts, "conflicts", false, "only what is claimed twice, or is not a Service's to claim")
+	outputFlag(command, &format, "table", "wide", "json", "yaml", "csv", "markdown")
 	return command
 }
 
-func (a *app) runInventory(ctx context.Context, l look, args []string, format string) error {
+func (a *app) runInventory(ctx context.Context, l look, args []string, format string, conflicts bool) error {
 	chosen, err := l.filter()
 	if err != nil {
 		return err
 	}
-	c, err := a.collect(ctx, l, args)
+	c, passed, err := a.collect(ctx, l, args)
 	if err != nil {
 		return err
 	}
-	catalog := chosen.apply(c.take(), c)
-	if err := a.printInventory(catalog, format); err != nil {
+	i := &inventoryView{collection: c, Catalog: chosen.apply(c.take(), c), passed: passed}
+	i.Conflicts = conflictsOf(i.Catalog, chosen)
+	a.sayFindings(i.Findings, format == "wide")
+	if conflicts {
+		return a.runConflicts(i, format)
+	}
+	if err := a.printInventory(i, format); err != nil {
 		return err
 	}
-	return verdictOf(c, catalog)
+	return verdictOf(c, i.Catalog)
+}
+
+// inventoryView is one answer of inventory.
+type inventoryView struct {
+	*collection
+	inventory.Catalog
+	passed []skipped
+}
+
+// conflictsOf keeps those of the chosen entry points.
+func conflictsOf(catalog inventory.Catalog, chosen filter) []inventory.Conflict {
+	if chosen.all() {
+		return catalog.Conflicts
+	}
+	kept := map[string]bool{}
+	for _, e := range catalog.EntryPoints {
+		for _, key := range e.Services {
+			kept[key] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(catalog.Conflicts), func(c inventory.Conflict) bool {
+		return !slices.ContainsFunc(c.Services, func(key string) bool { return kept[key] })
+	})
 }
 
 // verdictOf chooses the exit code.
@@ -115,15 +158,16 @@ func verdictOf(c *collection, catalog inventory.Catalog) error {
 
 func asksForAction(f v1alpha1.Finding) bool { return f.Severity != v1alpha1.SeverityInform }
 
-func (a *app) printInventory(catalog inventory.Catalog, format string) error {
-	a.sayFindings(catalog.Findings, format == "wide")
+func (a *app) printInventory(i *inventoryView, format string) error {
 	switch format {
 	case "json", "yaml":
-		return a.encode(format, newReport(catalog))
-	case "wide":
-		return a.print(inventoryTable(catalog, true))
+		return a.encode(format, i.report())
+	case "csv":
+		return a.print(csvText(i.rows()))
+	case "markdown":
+		return a.print(inventoryMarkdown(i))
 	default:
-		return a.print(inventoryTable(catalog, false))
+		return a.print(inventoryTable(i, format == "wide"))
 	}
 }
 
@@ -142,22 +186,40 @@ func (a *app) sayFindings(findings []v1alpha1.Finding, wide bool) {
 	}
 }
 
+// summary is the last line of the answer. Where input could not be read, a count alone would look like a clean cluster.
+func (i *inventoryView) summary() string {
+	s := i.Summary
+	text := fmt.Sprintf("%d of %d Services depend on externalIPs, in %d entry points.", s.WithExternalIPs, s.Services, s.EntryPoints)
+	switch {
+	case i.failed && s.Services == 0:
+		return "No Service was read, because the input could not be; the errors say what is wrong with it. Nothing is known."
+	case i.failed:
+		return text + " Some of the input could not be read, so there may be more; the errors say what."
+	case s.Services == 0:
+		return "No Service was chosen, or the input holds none."
+	default:
+		return text
+	}
+}
+
 // inventoryTable is one line for each entry point, and in the wide form every finding with its way out.
-func inventoryTable(catalog inventory.Catalog, wide bool) string {
-	s := catalog.Summary
-	summary := fmt.Sprintf("%d of %d Services depend on externalIPs, in %d entry points.\n", s.WithExternalIPs, s.Services, s.EntryPoints)
-	if len(catalog.EntryPoints) == 0 {
+func inventoryTable(i *inventoryView, wide bool) string {
+	summary := i.summary() + "\n"
+	if len(i.Catalog.Conflicts) > 0 && !wide {
+		summary += counted(len(i.Catalog.Conflicts), "conflict") + " of addresses: --conflicts.\n"
+	}
+	if len(i.EntryPoints) == 0 {
 		return summary
 	}
 	t := newTable("ENTRY POINT", "SERVICES", "ADDRESSES", "PORTS", "STRATEGY", "VERDICT", "REASONS")
-	for _, e := range catalog.EntryPoints {
+	for _, e := range i.EntryPoints {
 		t.row(e.Name, few(e.Services, 2), few(e.Addresses, 2), few(e.Ports, 3), string(e.Strategy), string(e.Verdict), few(reasons(e), 3))
 	}
 	out := t.String() + "\n" + summary
 	if !wide {
 		return out + "What each reason means and what to do: -o wide.\n"
 	}
-	return out + inventoryDetails(catalog)
+	return out + i.details()
 }
 
 // reasons of the findings that somebody must act on, each once.
@@ -169,25 +231,6 @@ func reasons(e inventory.EntryPoint) []string {
 		}
 	}
 	return out
-}
-
-func inventoryDetails(catalog inventory.Catalog) string {
-	var out strings.Builder
-	for _, e := range catalog.EntryPoints {
-		fmt.Fprintf(&out, "\n%s: %s (%s)\n", oneLine(e.Name), e.Verdict, e.Strategy)
-		fmt.Fprintf(&out, "  Services   %s\n", oneLine(strings.Join(e.Services, ", ")))
-		fmt.Fprintf(&out, "  Why        %s\n", oneLine(e.Why))
-		if len(e.Names) > 0 {
-			fmt.Fprintf(&out, "  Names      %s\n", oneLine(strings.Join(e.Names, ", ")))
-		}
-		for _, f := range e.Findings {
-			fmt.Fprintf(&out, "  %s\n", findingLine(f))
-			if f.Fix != "" {
-				fmt.Fprintf(&out, "      -> %s\n", oneLine(f.Fix))
-			}
-		}
-	}
-	return out.String()
 }
 
 // findingLine is one finding in one line, without the way out.

@@ -16,17 +16,36 @@ type inventoryReport struct {
 	APIVersion  string             `json:"apiVersion"`
 	Kind        string             `json:"kind"`
 	EntryPoints []reportEntryPoint `json:"entryPoints"`
-	Summary     inventory.Summary  `json:"summary"`
+	// Findings that belong to no entry point.
+	Findings  []locatedFinding     `json:"findings"`
+	Conflicts []inventory.Conflict `json:"conflicts"`
+	// Skipped are templates that were not rendered.
+	Skipped []skipped         `json:"skipped"`
+	Summary inventory.Summary `json:"summary"`
+	// Complete: everything that was given could be read.
+	Complete bool `json:"complete"`
 }
 
 type reportEntryPoint struct {
-	Name      string            `json:"name"`
-	Addresses []string          `json:"addresses"`
-	Services  []string          `json:"services"`
-	Ports     []string          `json:"ports"`
-	Strategy  v1alpha1.Strategy `json:"strategy"`
-	Verdict   inventory.Verdict `json:"verdict"`
-	Findings  []reportFinding   `json:"findings"`
+	Name       string                `json:"name"`
+	Addresses  []string              `json:"addresses"`
+	Services   []string              `json:"services"`
+	Ports      []string              `json:"ports"`
+	Names      []string              `json:"names"`
+	Policy     string                `json:"policy"`
+	Strategy   v1alpha1.Strategy     `json:"strategy"`
+	Why        string                `json:"why"`
+	Verdict    inventory.Verdict     `json:"verdict"`
+	Attraction []inventory.Attracted `json:"attraction"`
+	DNS        []inventory.Pointer   `json:"dns"`
+	Findings   []locatedFinding      `json:"findings"`
+}
+
+// locatedFinding is a finding with the place of its object in the input.
+type locatedFinding struct {
+	reportFinding
+	// Location is left out for objects of a cluster.
+	Location *location `json:"location,omitempty"`
 }
 
 type reportFinding struct {
@@ -35,19 +54,6 @@ type reportFinding struct {
 	Object   string            `json:"object"`
 	Message  string            `json:"message"`
 	Fix      string            `json:"fix"`
-}
-
-func newReport(c inventory.Catalog) inventoryReport {
-	out := inventoryReport{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "InventoryReport",
-		EntryPoints: []reportEntryPoint{}, Summary: c.Summary,
-	}
-	for _, e := range c.EntryPoints {
-		out.EntryPoints = append(out.EntryPoints, reportEntryPoint{
-			e.Name, notNull(e.Addresses), notNull(e.Services), notNull(e.Ports), e.Strategy, e.Verdict, reportFindings(e.Findings),
-		})
-	}
-	return out
 }
 
 func reportFindings(in []v1alpha1.Finding) []reportFinding {
