@@ -117,6 +117,7 @@ Exit codes: 0 nothing to do, or done; 1 error; 2 findings, or a gate that is not
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.inventoryCommand(),
+		a.preflightCommand(),
 		a.planCommand(),
 		a.getCommand(),
 		a.whyCommand(),

@@ -114,7 +114,7 @@ func TestWhatAReleaseMeansForAService(t *testing.T) {
 		"Cilium beside kube-proxy changes nothing":       {"1.40", field("web"), []*corev1.ConfigMap{ciliumConfig("false"), proxyConfig("")}, EffectNeedsGate, "kube-proxy"},
 		"a headless Service loses nothing":               {"1.43", field("web", headless), kubeProxy, EffectDead, "headless"},
 		"a value that is none is unknown, never nothing": {"1.36", field("web", nonsense), kubeProxy, EffectUnreadable, "cannot be told"},
-		"without any sign kube-proxy is assumed, aloud":  {"1.43", field("web"), nil, EffectStops, "if kube-proxy serves this cluster"},
+		"without any sign kube-proxy is assumed, aloud":  {"1.43", field("web"), nil, EffectStops, "If kube-proxy serves this cluster"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (a *ahead) fieldOf(c *Consequence, who string) {
 		c.Effect, c.Message = EffectStops, who+" looks healthy and gets no traffic at its externalIPs; no feature gate keeps it."
 	}
 	if !a.path.Known() && c.Effect != EffectWarns {
-		c.Message = strings.TrimSuffix(c.Message, ".") + ", if kube-proxy serves this cluster."
+		c.Message = "If kube-proxy serves this cluster, " + lowerFirst(c.Message)
 	}
 }
 
