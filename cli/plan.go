@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,13 +27,22 @@ type planReport struct {
 	Addresses    []string          `json:"addresses"`
 	NewAddresses []string          `json:"newAddresses"`
 	Names        []string          `json:"names"`
-	Objects      []planObject      `json:"objects"`
-	Waits        []planWait        `json:"waits"`
-	WaitSeconds  int64             `json:"waitSeconds"`
-	Lost         []string          `json:"lost"`
-	Findings     []reportFinding   `json:"findings"`
-	PlanHash     string            `json:"planHash"`
-	ApprovedPlan string            `json:"approvedPlan"`
+	// DNS is how each name changes, step by step; empty where the recorded plan is not known.
+	DNS     []planName   `json:"dns"`
+	Objects []planObject `json:"objects"`
+	// Patches are the edits of the members themselves.
+	Patches []planPatch `json:"patches"`
+	// Order lists the gates, Waits what must pass by the clock, WaitSeconds their sum.
+	Order       []planStep      `json:"order"`
+	Waits       []planWait      `json:"waits"`
+	WaitSeconds int64           `json:"waitSeconds"`
+	Lost        []string        `json:"lost"`
+	Needs       []planNeed      `json:"needs"`
+	Findings    []reportFinding `json:"findings"`
+	PlanHash    string          `json:"planHash"`
+	// Document is the recorded plan, word for word: its SHA-256 is the hash.
+	Document     *v1alpha1.Document `json:"document,omitempty"`
+	ApprovedPlan string             `json:"approvedPlan"`
 	// Unknown is what this answer cannot know.
 	Unknown []string `json:"unknown"`
 }
@@ -42,6 +52,8 @@ type planObject struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
+	// Manifest is the object as it is applied.
+	Manifest json.RawMessage `json:"manifest"`
 }
 
 type planWait struct {
@@ -58,11 +70,15 @@ func (a *app) planCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "plan NAME [-f FILE|DIR|-]...",
 		Short: "Show what would be done to one entry point: objects, names, waits, what is lost, and the hash to approve",
-		Long: `Show what would be done to one entry point: strategy and why, target objects, names, waits and their sum, what is lost.
-NAME is an entry point, or namespace/service of a member.
+		Long: `Show what would be done to one entry point: strategy and why, target objects, every change of a name, the order of the gates,
+waits and their sum, what is lost, and what is needed of whom. NAME is an entry point, or namespace/service of a member.
 
 In a cluster it shows the controller's own plan, and the hash that "advance --approve" takes. From files it shows what the
 same code would choose, and says what only a cluster can tell; there is no hash, because nothing could be approved.
+
+-o yaml prints the target objects in the order in which they are applied, and the edits of Services as comments. Once the
+plan is recorded (goal Stage, which changes no traffic) they are, byte for byte, what its hash was taken over. -o json
+holds everything, also the recorded plan itself.
 
 Exit codes: 0 nothing stands in the way; 2 a finding blocks or asks; 1 error.`,
 		Args:              cobra.ExactArgs(1),
@@ -79,11 +95,7 @@ func (a *app) runPlan(ctx context.Context, name string, l look, format string) e
 	if err != nil {
 		return err
 	}
-	if format == "table" {
-		err = a.print(planText(plan))
-	} else {
-		err = a.encode(format, plan)
-	}
+	err = a.printPlan(plan, format)
 	switch {
 	case err != nil:
 		return err
@@ -93,6 +105,21 @@ func (a *app) runPlan(ctx context.Context, name string, l look, format string) e
 		return errFindings
 	default:
 		return nil
+	}
+}
+
+func (a *app) printPlan(p *planReport, format string) error {
+	switch format {
+	case "json":
+		return a.encode(format, p)
+	case "yaml":
+		text, err := planYAML(p)
+		if err != nil {
+			return err
+		}
+		return a.print(text)
+	default:
+		return a.print(planText(p))
 	}
 }
 
@@ -126,18 +153,16 @@ func (p *planReport) wait(gate, what string, seconds int64) {
 	p.WaitSeconds += seconds
 }
 
-// complete makes sure that no list is null.
+// complete fills in what follows from the rest, and makes sure that no list is null.
 func (p *planReport) complete() *planReport {
+	p.order()
+	p.needs()
 	p.APIVersion, p.Kind = v1alpha1.GroupVersion.String(), "PlanReport"
 	for _, list := range []*[]string{&p.Services, &p.Ports, &p.Addresses, &p.NewAddresses, &p.Names, &p.Lost, &p.Unknown} {
 		*list = notNull(*list)
 	}
-	if p.Objects == nil {
-		p.Objects = []planObject{}
-	}
-	if p.Waits == nil {
-		p.Waits = []planWait{}
-	}
+	p.DNS, p.Objects, p.Patches = append([]planName{}, p.DNS...), append([]planObject{}, p.Objects...), append([]planPatch{}, p.Patches...)
+	p.Order, p.Waits, p.Needs = append([]planStep{}, p.Order...), append([]planWait{}, p.Waits...), append([]planNeed{}, p.Needs...)
 	return p
 }
 
@@ -151,7 +176,7 @@ func planText(p *planReport) string {
 	line("Ports", strings.Join(p.Ports, ", "))
 	line("Addresses", few(p.Addresses, 8)+" -> "+orText(few(p.NewAddresses, 8), "not known yet"))
 	line("Names", orText(few(p.Names, 8), "none"))
-	out.WriteString(objectsText(p) + waitsText(p))
+	out.WriteString(objectsText(p) + namesText(p) + patchesText(p) + orderText(p) + waitsText(p) + needsText(p))
 	section(&out, "What is lost", p.Lost)
 	section(&out, "Not known here", p.Unknown)
 	if len(p.Findings) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,14 +32,44 @@ func clusterPlan(ctx context.Context, c client.Reader, name string) (*planReport
 		PlanHash: s.PlanHash, ApprovedPlan: e.Spec.ApprovedPlan,
 	}
 	if s.Record == "" {
-		return p.unrecorded(ctx, c, e.Spec.Policy)
+		return p.unrecorded(ctx, c, e)
 	}
 	record, unread := recordNamed(ctx, c, s.Record)
 	if unread != "" {
 		p.Unknown = append(p.Unknown, "the recorded plan: "+unread)
 		return p.complete(), nil
 	}
-	return p.recorded(record)
+	return p.recorded(ctx, c, record)
+}
+
+// liveMembers are the Services themselves; one that cannot be read is told.
+func (p *planReport) liveMembers(ctx context.Context, c client.Reader, list []string) []*corev1.Service {
+	var out []*corev1.Service
+	for _, key := range list {
+		namespace, name, _ := strings.Cut(key, "/")
+		svc := &corev1.Service{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, svc); err != nil {
+			p.Unknown = append(p.Unknown, "the edits of Service "+key+": "+err.Error())
+			continue
+		}
+		out = append(out, svc)
+	}
+	return out
+}
+
+// edits lists what is changed in the members: how they are adopted, where they are, and that they lose the field.
+func (p *planReport) edits(services []*corev1.Service, plan *migration.Plan) {
+	if p.Strategy == v1alpha1.StrategyNone {
+		return
+	}
+	for _, s := range services {
+		if adopt, ok := adoptPatch(s, plan); ok && p.Strategy == v1alpha1.StrategyAdopt {
+			p.Patches = append(p.Patches, adopt)
+		}
+		if len(s.Spec.ExternalIPs) > 0 {
+			p.Patches = append(p.Patches, releasePatch(s))
+		}
+	}
 }
 
 // recordNamed is the record, or why it cannot be read: that is something to tell, and ends nothing.
@@ -51,8 +82,11 @@ func recordNamed(ctx context.Context, c client.Reader, name string) (record *v1a
 }
 
 // unrecorded knows the waits from the policy; the objects are made when the plan is recorded.
-func (p *planReport) unrecorded(ctx context.Context, c client.Reader, name string) (*planReport, error) {
-	p.Unknown = append(p.Unknown, "the target objects, until the plan is recorded (goal Stage)")
+func (p *planReport) unrecorded(ctx context.Context, c client.Reader, e *v1alpha1.EntryPoint) (*planReport, error) {
+	name := e.Spec.Policy
+	p.Unknown = append(p.Unknown, "the target objects and the steps of names, until the plan is recorded (goal Stage)")
+	services := p.liveMembers(ctx, c, p.Services)
+	p.edits(services, membersOnly(services))
 	var policy v1alpha1.MigrationPolicy
 	err := c.Get(ctx, client.ObjectKey{Name: name}, &policy)
 	switch {
@@ -66,16 +100,21 @@ func (p *planReport) unrecorded(ctx context.Context, c client.Reader, name strin
 	return p.complete(), nil
 }
 
-func (p *planReport) recorded(record *v1alpha1.MigrationRecord) (*planReport, error) {
+func (p *planReport) recorded(ctx context.Context, c client.Reader, record *v1alpha1.MigrationRecord) (*planReport, error) {
 	p.Source = "Record"
 	if len(record.Spec.Plans) == 0 {
 		p.Unknown = append(p.Unknown, "the recorded plan: MigrationRecord "+record.Name+" holds none any more")
 		return p.complete(), nil
 	}
 	var plan migration.Plan
-	if err := migration.DecodeDocument(record.Spec.Plans[len(record.Spec.Plans)-1].Plan, &plan); err != nil {
+	document := record.Spec.Plans[len(record.Spec.Plans)-1].Plan
+	if err := migration.DecodeDocument(document, &plan); err != nil {
 		return nil, fmt.Errorf("plan in MigrationRecord %s: %w", record.Name, err)
 	}
+	if p.PlanHash != document.SHA256 {
+		p.Unknown = append(p.Unknown, "whether the recorded plan still holds: the status names plan "+orText(p.PlanHash, "(none)"))
+	}
+	p.Document, p.PlanHash = &document, document.SHA256
 	for _, raw := range plan.Objects {
 		if o, ok := objectOf(raw); ok {
 			p.Objects = append(p.Objects, o)
@@ -83,7 +122,29 @@ func (p *planReport) recorded(record *v1alpha1.MigrationRecord) (*planReport, er
 	}
 	p.Strategy, p.Why, p.Lost = plan.Strategy, plan.Why, plan.Notes
 	p.waits(plan.Settings, largestTTL(&plan))
+	p.names(&plan, zoneReader(ctx, c))
+	p.edits(p.liveMembers(ctx, c, p.Services), &plan)
 	return p.complete(), nil
+}
+
+// membersOnly is as much of a plan as the patch needs that adopts a Service.
+func membersOnly(services []*corev1.Service) *migration.Plan {
+	plan := &migration.Plan{}
+	for _, s := range services {
+		plan.Members = append(plan.Members, migration.Member{Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)})
+	}
+	return plan
+}
+
+// zoneReader finds DNSZones; the second answer says why one cannot be read.
+func zoneReader(ctx context.Context, c client.Reader) func(string) (v1alpha1.DNSZoneSpec, string) {
+	return func(name string) (v1alpha1.DNSZoneSpec, string) {
+		var zone v1alpha1.DNSZone
+		if err := c.Get(ctx, client.ObjectKey{Name: name}, &zone); err != nil {
+			return v1alpha1.DNSZoneSpec{}, err.Error()
+		}
+		return zone.Spec, ""
+	}
 }
 
 func objectOf(raw json.RawMessage) (planObject, bool) {
@@ -95,7 +156,7 @@ func objectOf(raw json.RawMessage) (planObject, bool) {
 	if json.Unmarshal(raw, &o) != nil {
 		return planObject{}, false
 	}
-	return planObject{o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name}, true
+	return planObject{o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name, raw}, true
 }
 
 // largestTTL of the names as they were: so long old answers may be remembered.
@@ -150,6 +211,8 @@ func filePlan(c *collection, name string) (*planReport, error) {
 	}
 	p.preview(c, e, policy)
 	p.waits(migration.SettingsFrom(policy), 0)
+	services := servicesOf(c, e)
+	p.edits(services, membersOnly(services))
 	return p.complete(), nil
 }
 
@@ -183,7 +246,9 @@ func (p *planReport) preview(c *collection, e inventory.EntryPoint, policy *v1al
 	}
 	out := gateway.Convert(in)
 	for _, o := range out.Objects {
-		p.Objects = append(p.Objects, planObject{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()})
+		if text, err := json.Marshal(o.Object); err == nil {
+			p.Objects = append(p.Objects, planObject{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName(), text})
+		}
 	}
 	p.Lost = out.Notes
 	p.Findings = append(p.Findings, reportFindings(out.Findings)...)
