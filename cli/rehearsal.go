@@ -35,7 +35,7 @@ type Rehearsal struct {
 // Walk is one entry point in a rehearsal.
 type Walk struct {
 	Name, Strategy string
-	// Outcome is Released, Undone, Held or Blocked; Why says what it stands at.
+	// Outcome is Released, Undone, Held, Blocked or CleanUp; Why says what it stands at.
 	Outcome, Why string
 	Gates        []WalkedGate
 	Sent, Lost   int64

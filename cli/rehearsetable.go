@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"offramp.dev/api/v1alpha1"
 )
 
 func (a *app) printRehearsal(r *Rehearsal, o rehearseFlags) error {
@@ -35,7 +33,7 @@ func rehearsalTable(r *Rehearsal, wide bool) string {
 	}
 	t := newTable("ENTRY POINT", "STRATEGY", "OUTCOME", "REQUESTS", "LOST", "WRITES API/DNS")
 	for _, w := range r.Walks {
-		t.row(w.Name, w.Strategy, outcome(w), fmt.Sprint(w.Sent), fmt.Sprint(w.Lost), fmt.Sprintf("%d/%d", w.API, w.DNS))
+		t.row(w.Name, w.Strategy, w.Outcome, fmt.Sprint(w.Sent), fmt.Sprint(w.Lost), fmt.Sprintf("%d/%d", w.API, w.DNS))
 	}
 	fmt.Fprintf(&out, "\n%s\n", t)
 	for _, w := range r.Walks {
@@ -50,7 +48,7 @@ func rehearsalTable(r *Rehearsal, wide bool) string {
 	}
 	out.WriteString("\nReleased: off externalIPs, served by the new path. Undone: turned back, everything as before.\n" +
 		"Blocked: not begun; the reason says who must act. Held: stopped where it was; the old path still works.\n" +
-		"Clean up: the field carries no traffic; removing it is all there is to do.\n")
+		"CleanUp: the field carries no traffic; removing it is all there is to do.\n")
 	return out.String()
 }
 
@@ -73,16 +71,8 @@ func orLast(at string) string {
 	return at
 }
 
-// outcome in words; a walk with nothing to move is not one that hangs.
-func outcome(w Walk) string {
-	if w.Outcome == "Held" && !hangs(w) {
-		return "Clean up"
-	}
-	return w.Outcome
-}
-
-// hangs tells a walk that was stopped half-way from one that has nothing to move.
-func hangs(w Walk) bool { return w.Outcome == "Held" && w.Strategy != string(v1alpha1.StrategyNone) }
+// hangs tells a walk that was stopped half-way.
+func hangs(w Walk) bool { return w.Outcome == "Held" }
 
 // demoLine is the last line of the demo; scripts read it.
 func demoLine(r *Rehearsal) string {

@@ -40,7 +40,7 @@ type Report struct {
 type EntryPointReport struct {
 	Name     string            `json:"name"`
 	Strategy v1alpha1.Strategy `json:"strategy"`
-	// Outcome: Released, Undone, Held or Blocked. Why says what it stands at.
+	// Outcome: Released, Undone, Held, Blocked or CleanUp. Why says what it stands at.
 	Outcome  string       `json:"outcome"`
 	Why      string       `json:"why,omitempty"`
 	Gates    []GateReport `json:"gates"`

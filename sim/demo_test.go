@@ -23,7 +23,7 @@ func TestTheDemoEndsAsAnnouncedAndLosesNothing(t *testing.T) {
 	want := map[string]string{
 		"bank-portal": "Gateway Released", "blue-api": "Gateway Blocked", "crm-frontend": "Gateway Undone",
 		"dns-resolver": "LoadBalancer Released", "git-forge": "Gateway Released", "green-api": "Gateway Blocked",
-		"iot-broker": "LoadBalancer Released", "legacy-database": "None Held", "media-api": "Gateway Released",
+		"iot-broker": "LoadBalancer Released", "legacy-database": "None CleanUp", "media-api": "Gateway Released",
 		"monitoring-grafana": "LoadBalancer Released", "office-printer": "Adopt Released", "shop-storefront": "Gateway Released",
 	}
 	got := map[string]string{}

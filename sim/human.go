@@ -156,7 +156,7 @@ func (w *world) outcome(t *tracked, ep *v1alpha1.EntryPoint, ready *metav1.Condi
 	still := w.now.Sub(t.since) >= settledFor
 	switch {
 	case ep.Status.Strategy == v1alpha1.StrategyNone:
-		return Held, "CleanUp: " + cleanUp(ep)
+		return CleanUp, "CleanUp: " + cleanUp(ep)
 	case t.back && isUndone(ep):
 		return Undone, "as it was before the walk"
 	case !t.back && t.rollbackAt != "" && reached(ep, t.rollbackAt):

@@ -18,7 +18,9 @@ const (
 	Released = "Released"
 	Undone   = "Undone"
 	Held     = "Held"
-	Blocked  = "Blocked"
+	// CleanUp: the field carries no traffic, so that nothing moves; Why says how to remove it.
+	CleanUp = "CleanUp"
+	Blocked = "Blocked"
 )
 
 // Rehearse walks the migration of the given manifests in the embedded world.
