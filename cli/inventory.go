@@ -109,7 +109,7 @@ func (a *app) runInventory(ctx context.Context, l look, args []string, format st
 	if err != nil {
 		return err
 	}
-	i := &inventoryView{collection: c, Catalog: chosen.apply(c.take(), c), passed: passed}
+	i := &inventoryView{collection: c, Catalog: chosen.apply(c.take(), c), places: newPlaces(c), passed: passed}
 	i.Conflicts = conflictsOf(i.Catalog, chosen)
 	a.sayFindings(i.Findings, format == "wide")
 	if conflicts {
@@ -125,6 +125,7 @@ func (a *app) runInventory(ctx context.Context, l look, args []string, format st
 type inventoryView struct {
 	*collection
 	inventory.Catalog
+	*places
 	passed []skipped
 }
 

@@ -89,8 +89,9 @@ func newPreflightReport(c *collection, catalog inventory.Catalog, o inventory.Ou
 	for _, u := range c.Unseen {
 		r.Unseen = append(r.Unseen, reportUnseen(u))
 	}
+	at := newPlaces(c)
 	for _, q := range o.Consequences {
-		r.add(q, c.place(q.Object(), q.Field))
+		r.add(q, at.place(q.Object(), q.Field))
 	}
 	return r
 }
