@@ -46,7 +46,7 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 		LeaderElection: o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
 		LeaseDuration: &o.lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		Cache:  cache.Options{ReaderFailOnMissingInformer: false},
+		Cache:  cache.Options{ReaderFailOnMissingInformer: false, DefaultTransform: observe.Trim},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
