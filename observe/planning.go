@@ -34,7 +34,7 @@ func (l *Looker) plan(ctx context.Context, w *World, f *migration.Facts) {
 		return
 	}
 	names, live, problem := l.planNames(ctx, w, services, walk.Snapshot)
-	w.Entry = entry(w, services, live)
+	w.Entry = l.entry(ctx, w, services, live)
 	if problem != "" {
 		f.LiveProblem = problem
 		f.Blockers = unanswered(w.Entry.Findings, f.Intent)
@@ -145,76 +145,6 @@ func problemOf(findings []v1alpha1.Finding) string {
 		return b[0].Message
 	}
 	return "no plan can be made"
-}
-
-// entry is the inventory's word on the members, among the Services that share an address or a name with them.
-func entry(w *World, members []*corev1.Service, live map[string][]netip.Addr) inventory.EntryPoint {
-	c := inventory.Cluster{
-		Services: sharing(w, members), Policies: []*v1alpha1.MigrationPolicy{w.Policy}, Pools: w.pools, Unseen: w.unseen,
-		Nodes: []*corev1.Node{}, Names: live, Zones: []*v1alpha1.DNSZone{},
-		APIServers: w.cluster.apiServers, ServiceCIDRs: w.cluster.serviceCIDRs,
-	}
-	for _, name := range w.Policy.Spec.Zones {
-		if z := w.Zones[name]; z != nil {
-			c.Zones = append(c.Zones, z)
-		}
-	}
-	for i := range w.nodes {
-		c.Nodes = append(c.Nodes, &w.nodes[i])
-	}
-	want := members[0].Namespace + "/" + members[0].Name
-	for _, e := range inventory.Take(c).EntryPoints {
-		if slices.Contains(e.Services, want) {
-			return e
-		}
-	}
-	return inventory.EntryPoint{Name: w.EntryPoint.Name, Strategy: v1alpha1.StrategyNone, Why: "no member carries the field", Verdict: inventory.CleanUp}
-}
-
-// sharing are the members, and every other Service that shares an address or a candidate name with one of them.
-func sharing(w *World, members []*corev1.Service) []*corev1.Service {
-	shared := map[string]bool{}
-	mine := map[string]bool{}
-	for _, m := range members {
-		mine[m.Namespace+"/"+m.Name] = true
-		for _, k := range ties(m) {
-			shared[k] = true
-		}
-	}
-	out := slices.Clone(members)
-	for i := range w.services {
-		s := &w.services[i]
-		if mine[s.Namespace+"/"+s.Name] {
-			continue
-		}
-		// Cluster DNS is nobody's neighbour, and its address is nobody's to take.
-		if s.Labels["k8s-app"] == "kube-dns" || slices.ContainsFunc(ties(s), func(k string) bool { return shared[k] }) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// ties are what may join two Services: addresses in canonical form, and candidate names.
-func ties(s *corev1.Service) []string {
-	var out []string
-	for _, text := range carried(s) {
-		if a, _, err := addresspool.Canonical(text); err == nil {
-			out = append(out, a.String())
-		}
-	}
-	return append(out, inventory.Candidates(s)...)
-}
-
-// carried are the addresses a Service carries, as written.
-func carried(s *corev1.Service) []string {
-	out := slices.Clone(s.Spec.ExternalIPs)
-	for _, in := range s.Status.LoadBalancer.Ingress {
-		if in.IP != "" {
-			out = append(out, in.IP)
-		}
-	}
-	return out
 }
 
 func (l *Looker) planInput(
