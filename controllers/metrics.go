@@ -23,7 +23,7 @@ var (
 
 // Metrics are the collectors to register.
 func Metrics() []prometheus.Collector {
-	return []prometheus.Collector{gateMet, walkStalled, sharePercent}
+	return []prometheus.Collector{gateMet, walkStalled, sharePercent, counted}
 }
 
 func countWalk(ep *v1alpha1.EntryPoint, d migration.Decision) {

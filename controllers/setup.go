@@ -36,7 +36,7 @@ func Add(mgr ctrl.Manager, p *Ports) error {
 			return fmt.Errorf("adding reconciler %s: %w", r.Name, err)
 		}
 	}
-	return nil
+	return NewCatalog(p).add(mgr)
 }
 
 // walksAtOnce is how many entry points are looked at side by side: one whose probes or name servers answer late must not make
