@@ -174,15 +174,12 @@ func (a *app) printInventory(i *inventoryView, format string) error {
 
 // sayFindings tells what belongs to no entry point; what was not looked at in one line, unless more is asked for.
 func (a *app) sayFindings(findings []v1alpha1.Finding, wide bool) {
-	var unseen []string
 	for _, f := range findings {
-		if f.Reason == inventory.ReasonUnseen && !wide {
-			unseen = append(unseen, f.Object)
-			continue
+		if f.Reason != inventory.ReasonUnseen || wide {
+			a.say("%s", findingLine(f))
 		}
-		a.say("%s", findingLine(f))
 	}
-	if len(unseen) > 0 {
+	if unseen := unseenKinds(findings); len(unseen) > 0 && !wide {
 		a.say("Not looked at, so what depends on it is unknown: %s.", oneLine(strings.Join(unseen, ", ")))
 	}
 }

@@ -73,7 +73,21 @@ func inventoryMarkdown(i *inventoryView) string {
 		out.WriteString("\n## Conflicts\n\n" + markdownTable(conflictHeader(), conflictRows(i.Catalog.Conflicts)))
 	}
 	out.WriteString(markdownPassed(i.passed))
+	if kinds := unseenKinds(i.Findings); len(kinds) > 0 {
+		out.WriteString("\n## Not looked at\n\nWhat depends on these is unknown: " + markdownText(strings.Join(kinds, ", ")) + ".\n")
+	}
 	return out.String()
+}
+
+// unseenKinds are what findings say was not looked at.
+func unseenKinds(findings []v1alpha1.Finding) []string {
+	var out []string
+	for _, f := range findings {
+		if f.Reason == inventory.ReasonUnseen {
+			out = append(out, f.Object)
+		}
+	}
+	return out
 }
 
 // markdownPassed lists templates that were passed over.
@@ -93,6 +107,9 @@ func (i *inventoryView) findingRows() [][]string {
 	var out [][]string
 	add := func(name string, list []v1alpha1.Finding) {
 		for _, f := range list {
+			if f.Reason == inventory.ReasonUnseen {
+				continue // They have a section of their own.
+			}
 			out = append(out, []string{name, string(f.Severity), f.Reason, f.Object, f.Message, f.Fix})
 		}
 	}

@@ -407,3 +407,15 @@ func TestConflictsAreShownAlone(t *testing.T) {
 		t.Errorf("another namespace: exit code %d\n%s", code, out)
 	}
 }
+
+func TestTheReleasesAndFormatsAreCompleted(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string][]string{
+		"--target": {"1.36", "1.40", "1.43", "1.46"}, "-o": {"table", "json", "yaml", "csv", "markdown", "sarif", "junit"},
+	} {
+		_, out, _ := call(t, "", cli.Wiring{}, "__complete", "preflight", flag, "")
+		if got := strings.Fields(out); !slices.Equal(got[:min(len(want), len(got))], want) {
+			t.Errorf("%s: completed %q, want %q", flag, got, want)
+		}
+	}
+}
