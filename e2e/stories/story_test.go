@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type plan struct {
 	host string
 	// beside is the external IP of another Service that the name leads to as well; empty where there is none.
 	beside string
+	// lowTTL while names move; 0 means shortTTL.
+	lowTTL time.Duration
 }
 
 // story is one entry point on its way.
@@ -121,8 +124,8 @@ func (s *story) apply(manifests string) {
 	})
 }
 
-// lowTTL while names move.
-const lowTTL = 3 * time.Second
+// shortTTL is short enough not to be waited for; the share soaks longer.
+const shortTTL = 3 * time.Second
 
 // settings is the policy: short waits, everything else as the documentation recommends.
 func (s *story) settings() string {
@@ -137,7 +140,7 @@ spec:
   probes: {rounds: 3, intervalSeconds: 2, timeoutSeconds: 5, httpPath: /healthz}
   drain: {windowSeconds: 20, attraction: %s}
   soakSeconds: 15
-%s`, s.name, tenant, int(lowTTL.Seconds()), s.attraction, indent(s.policy))
+%s`, s.name, tenant, int(cmp.Or(s.lowTTL, shortTTL).Seconds()), s.attraction, indent(s.policy))
 }
 
 func indent(yaml string) string {
