@@ -13,19 +13,16 @@ import (
 // readJSON reads value after value. Behind a line "---" YAML may follow; behind a mistake it must, because nothing else
 // marks where the next document begins.
 func (s *source) readJSON() error {
-	dec := json.NewDecoder(s.in)
+	in := newScanner(s.in)
 	for {
 		s.document++
 		s.inside = false
-		err := s.value(dec)
+		err := s.value(in)
 		if errors.Is(err, io.EOF) {
-			if !s.inside {
-				return nil
-			}
-			err = io.ErrUnexpectedEOF // the decoder calls it the end, wherever it comes
+			return nil
 		}
 		if isSyntax(err) {
-			return s.leaveJSON(dec, err)
+			return s.leaveJSON(in, err)
 		}
 		if err != nil {
 			return err
@@ -34,8 +31,8 @@ func (s *source) readJSON() error {
 }
 
 // leaveJSON goes on as YAML: at once where a marker follows, behind the next marker where the JSON is broken.
-func (s *source) leaveJSON(dec *json.Decoder, cause error) error {
-	line, rest := s.in.line(dec.InputOffset()), s.rest(dec)
+func (s *source) leaveJSON(in *scanner, cause error) error {
+	line, rest := in.here(), bufio.NewReaderSize(in.rest(), 1<<16)
 	skipped, found := marker(rest)
 	if found && !s.inside {
 		s.document--
@@ -49,13 +46,8 @@ func (s *source) leaveJSON(dec *json.Decoder, cause error) error {
 
 // isSyntax tells a mistake in the text from an error of reading or of the caller.
 func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// rest is everything behind the decoder's last whole token.
-func (s *source) rest(dec *json.Decoder) *bufio.Reader {
-	return bufio.NewReaderSize(io.MultiReader(dec.Buffered(), s.in), 1<<16)
+	var syntax *syntaxError
+	return errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errValueTooBig)
 }
 
 // marker skips white space, says how many lines that was, and whether "---" comes next.
@@ -77,50 +69,83 @@ func marker(in *bufio.Reader) (lines int, found bool) {
 }
 
 // value reads one top-level value: an object, a list whose items are handed out one by one, or an array of objects.
-func (s *source) value(dec *json.Decoder) error {
-	token, err := dec.Token()
+func (s *source) value(in *scanner) error {
+	first, err := in.peek()
 	if err != nil {
 		return err
 	}
-	s.inside = true
-	line := s.in.line(dec.InputOffset())
-	switch token {
-	case json.Delim('{'):
-		return s.members(dec, line)
-	case json.Delim('['):
-		_, err := s.items(dec, "", "")
+	line := in.here()
+	switch first {
+	case '{':
+		s.inside = true
+		return s.members(in, line)
+	case '[':
+		s.inside = true
+		_, err := s.items(in, "", "")
 		return err
 	default:
-		return s.problem(line, fmt.Errorf("is a %T, not an object", token))
+		raw, err := in.value()
+		if err != nil {
+			return err
+		}
+		return s.problem(line, fmt.Errorf("is the single value %.40s, not an object", raw))
 	}
 }
 
-// members reads an object behind its brace. It is put together again only if it turns out to be no list.
-func (s *source) members(dec *json.Decoder, line int) error {
+// each calls read before every part of an object or array, which ends with end.
+func each(in *scanner, begin, end byte, read func() error) error {
+	if err := in.take(begin); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		next, err := in.peek()
+		if err != nil {
+			return cutOff(err)
+		}
+		if next == end {
+			return in.take(end)
+		}
+		if !first {
+			if err := in.take(','); err != nil {
+				return err
+			}
+		}
+		if err := read(); err != nil {
+			return err
+		}
+	}
+}
+
+// members reads an object. It is put together again only if it turns out to be no list.
+func (s *source) members(in *scanner, line int) error {
 	whole := bytes.NewBufferString("{")
 	list := false
 	var apiVersion, kind string
 	var nameless []item
-	for dec.More() {
-		key, err := dec.Token()
+	err := each(in, '{', '}', func() error {
+		key, err := in.key()
 		if err != nil {
 			return err
 		}
-		if key == "items" && s.arrayNext(dec) && listKind(kind) {
-			list = true
-			if nameless, err = s.list(dec, apiVersion, kind); err != nil {
-				return err
-			}
-			continue
+		next, err := in.peek()
+		if err != nil {
+			return cutOff(err)
 		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
+		if key == "items" && next == '[' && listKind(kind) {
+			list = true
+			more, err := s.items(in, apiVersion, strings.TrimSuffix(kind, "List"))
+			nameless = append(nameless, more...)
+			return err
+		}
+		raw, err := in.value()
+		if err != nil {
 			return err
 		}
 		remember(key, raw, &apiVersion, &kind)
 		appendMember(whole, key, raw)
-	}
-	if _, err := dec.Token(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if list {
@@ -132,7 +157,7 @@ func (s *source) members(dec *json.Decoder, line int) error {
 
 // item has no kind of its own; the kind of its list stands behind it in the text.
 type item struct {
-	raw  json.RawMessage
+	raw  []byte
 	line int
 }
 
@@ -145,43 +170,30 @@ func (s *source) named(items []item, apiVersion, kind string) error {
 	return nil
 }
 
-// arrayNext tells whether the value that follows is an array. Decoder.More has read past the colon by then.
-func (s *source) arrayNext(dec *json.Decoder) bool {
-	buffered, _ := io.ReadAll(io.LimitReader(dec.Buffered(), 64))
-	return bytes.HasPrefix(bytes.TrimLeft(buffered, ": \t\r\n"), []byte("["))
-}
-
 // listKind tells whether "items" are objects. kubectl writes the kind of a List behind its items, the API server before.
 func listKind(kind string) bool { return kind == "" || strings.HasSuffix(kind, "List") }
 
-func (s *source) list(dec *json.Decoder, apiVersion, kind string) ([]item, error) {
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	return s.items(dec, apiVersion, strings.TrimSuffix(kind, "List"))
-}
-
-// items reads an array behind its bracket and returns those whose kind is not known yet.
-func (s *source) items(dec *json.Decoder, apiVersion, kind string) (nameless []item, err error) {
-	for dec.More() {
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
+// items reads an array of objects and returns those whose kind is not known yet.
+func (s *source) items(in *scanner, apiVersion, kind string) (nameless []item, err error) {
+	err = each(in, '[', ']', func() error {
+		if _, err := in.peek(); err != nil {
+			return cutOff(err)
 		}
-		line := s.in.line(dec.InputOffset() - int64(len(raw)))
+		line := in.here()
+		raw, err := in.value()
+		if err != nil {
+			return err
+		}
 		if _, own := typeOf(raw); own == "" && kind == "" {
-			nameless = append(nameless, item{raw, line})
-			continue
+			nameless = append(nameless, item{bytes.Clone(raw), line})
+			return nil
 		}
-		if err := s.object(raw, line, apiVersion, kind); err != nil {
-			return nil, err
-		}
-	}
-	_, err = dec.Token()
+		return s.object(raw, line, apiVersion, kind)
+	})
 	return nameless, err
 }
 
-func remember(key json.Token, raw []byte, apiVersion, kind *string) {
+func remember(key string, raw []byte, apiVersion, kind *string) {
 	switch key {
 	case "apiVersion":
 		_ = json.Unmarshal(raw, apiVersion)
@@ -190,7 +202,7 @@ func remember(key json.Token, raw []byte, apiVersion, kind *string) {
 	}
 }
 
-func appendMember(whole *bytes.Buffer, key json.Token, raw []byte) {
+func appendMember(whole *bytes.Buffer, key string, raw []byte) {
 	if whole.Len() > 1 {
 		whole.WriteByte(',')
 	}

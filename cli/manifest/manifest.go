@@ -10,10 +10,14 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Origin is where a document stands.
@@ -35,7 +39,8 @@ func (o Origin) String() string {
 type Object struct {
 	Origin
 	APIVersion, Kind string
-	// JSON of the object. It is only valid until the call returns.
+	// JSON of the object. It is only valid until the call returns. Its braces match; whether it is JSON in every detail
+	// is found by whoever decodes it.
 	JSON []byte
 }
 
@@ -74,11 +79,13 @@ var errTooMany = errors.New("too many problems, the rest of this input was not r
 type source struct {
 	*Reader
 	name     string
-	in       *lineReader
+	in       *headReader
 	document int
 	problems int
 	// inside: a JSON value was begun.
 	inside bool
+	// nesting of lists.
+	nesting int
 }
 
 // Stream reads one input, gzip or not.
@@ -88,13 +95,14 @@ func (r *Reader) Stream(name string, in io.Reader) {
 		r.Problem(&Error{Origin{Source: name}, err})
 		return
 	}
-	s := &source{Reader: r, name: name, in: newLineReader(plain)}
+	s := &source{Reader: r, name: name, in: &headReader{in: plain}}
 	if err := s.read(); err != nil {
 		r.Problem(&Error{Origin{Source: name}, err})
 	}
 }
 
-// Unpack undoes gzip, told by its magic number (RFC 1952, 2.3.1), and skips a byte order mark.
+// Unpack undoes gzip, told by its magic number (RFC 1952, 2.3.1), skips a byte order mark, and turns UTF-16, which some
+// shells write into files, into UTF-8.
 func Unpack(in io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -104,8 +112,14 @@ func Unpack(in io.Reader) (io.Reader, error) {
 		}
 		buffered = bufio.NewReaderSize(unzipped, 1<<16)
 	}
-	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\uFEFF")) {
-		_, _ = buffered.Discard(3)
+	begin, _ := buffered.Peek(4)
+	switch {
+	case bytes.HasPrefix(begin, []byte("\uFEFF")):
+		_, _ = buffered.Discard(len("\uFEFF"))
+	case bytes.HasPrefix(begin, []byte{0xff, 0xfe}), bytes.HasPrefix(begin, []byte{0xfe, 0xff}):
+		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(buffered), nil
+	case len(begin) == 4 && bytes.Count(begin, []byte{0}) == 2:
+		return nil, errors.New("looks like UTF-16 without a byte order mark; write it as UTF-8, for example with iconv -f utf-16le -t utf-8")
 	}
 	return buffered, nil
 }
@@ -134,7 +148,13 @@ func (s *source) problem(line int, err error) error {
 	return nil
 }
 
-// object hands one out, if it is one.
+// maxNesting of lists in lists.
+const maxNesting = 16
+
+// errNotUTF8 names the way out.
+var errNotUTF8 = errors.New("holds bytes that are no UTF-8, read as \uFFFD; write it as UTF-8, for example with iconv -f latin1 -t utf-8")
+
+// object hands one out, if it is one, and the items one by one, if it is a list.
 func (s *source) object(raw []byte, line int, apiVersion, kind string) error {
 	a, k := typeOf(raw)
 	if a == "" {
@@ -144,10 +164,59 @@ func (s *source) object(raw []byte, line int, apiVersion, kind string) error {
 		k = kind
 	}
 	if a == "" || k == "" || !utf8.ValidString(k) {
-		return nil
+		return s.noObject(raw, line)
+	}
+	if strings.HasSuffix(k, "List") {
+		if items, isList := itemsOf(raw); isList {
+			return s.nested(items, line, a, strings.TrimSuffix(k, "List"))
+		}
+	}
+	if !utf8.Valid(raw) {
+		if err := s.problem(line, errNotUTF8); err != nil {
+			return err
+		}
 	}
 	if err := s.Each(Object{Origin{s.name, s.document, line}, a, k, raw}); err != nil {
 		return s.problem(line, err)
+	}
+	return nil
+}
+
+// noObject tells what only looks like none because it is broken.
+func (s *source) noObject(raw []byte, line int) error {
+	var checked json.RawMessage
+	if err := json.Unmarshal(raw, &checked); err != nil {
+		return s.problem(line, fmt.Errorf("not JSON: %w", err))
+	}
+	return nil
+}
+
+// itemsOf are the items of a list.
+func itemsOf(raw []byte) (items json.RawMessage, isList bool) {
+	var list struct {
+		Items json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, false
+	}
+	return list.Items, len(list.Items) > 0 && list.Items[0] == '['
+}
+
+// nested hands out the items of a list that lies in another.
+func (s *source) nested(raw json.RawMessage, line int, apiVersion, kind string) error {
+	if s.nesting++; s.nesting > maxNesting {
+		s.nesting--
+		return s.problem(line, fmt.Errorf("lists are nested more than %d deep; what lies deeper was not read", maxNesting))
+	}
+	defer func() { s.nesting-- }()
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return s.problem(line, err)
+	}
+	for _, item := range items {
+		if err := s.object(item, line, apiVersion, kind); err != nil {
+			return err
+		}
 	}
 	return nil
 }

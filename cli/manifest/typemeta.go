@@ -59,7 +59,7 @@ func (c *cursor) eat(b byte) bool {
 }
 
 func (c *cursor) space() {
-	for c.pos < len(c.raw) && bytes.IndexByte([]byte(" \t\r\n"), c.raw[c.pos]) >= 0 {
+	for c.pos < len(c.raw) && classOf(c.raw[c.pos]) == space {
 		c.pos++
 	}
 }
@@ -93,15 +93,22 @@ func (c *cursor) value() []byte {
 	return c.raw[start:c.pos]
 }
 
+// string passes one over, in strides from quote to quote.
 func (c *cursor) string() {
-	for c.pos++; c.pos < len(c.raw); c.pos++ {
-		switch c.raw[c.pos] {
-		case '\\':
-			c.pos++
-		case '"':
-			c.pos++
+	begin := c.pos
+	for c.pos++; ; {
+		n := bytes.IndexByte(c.raw[c.pos:], '"')
+		if n < 0 {
+			c.pos = len(c.raw)
+			return
+		}
+		c.pos += n + 1
+		slashes := 0
+		for i := c.pos - 2; i > begin && c.raw[i] == '\\'; i-- {
+			slashes++
+		}
+		if slashes%2 == 0 {
 			return
 		}
 	}
-	c.pos = min(c.pos, len(c.raw))
 }

@@ -3,10 +3,10 @@ package manifest
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
@@ -42,26 +42,30 @@ func (s *source) yaml(in *bufio.Reader, first int) error {
 	for n := first; ; n++ {
 		line, err := readLine(in)
 		end := isMarker(line)
-		if end || err != nil {
-			if !end {
+		if !end {
+			if tooBig = tooBig || doc.Len()+len(line) > maxDocument; !tooBig {
 				doc.Write(line)
 			}
-			if derr := s.yamlDocument(doc.Bytes(), start, tooBig); derr != nil {
-				return derr
+			if err == nil {
+				continue
 			}
-			doc.Reset()
-			start, tooBig = n+1, false
-			if end {
-				doc.Write(afterMarker(line))
-				start = n
-			}
-		} else if tooBig = tooBig || doc.Len()+len(line) > maxDocument; !tooBig {
-			doc.Write(line)
 		}
-		if err != nil {
-			return eofIsFine(err)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return s.cut(start, n, err)
 		}
+		if derr := s.yamlDocument(doc.Bytes(), start, tooBig); derr != nil || err != nil {
+			return derr
+		}
+		doc.Reset()
+		doc.Write(afterMarker(line))
+		start, tooBig = n, false
 	}
+}
+
+// cut tells that the input ends inside a document, which is not used then: half an object would be another one.
+func (s *source) cut(start, line int, err error) error {
+	s.document++
+	return s.problem(line, fmt.Errorf("the document that begins at line %d is cut off and was not used: %w", start, err))
 }
 
 // readLine reads one with its line break.
@@ -99,11 +103,53 @@ func (s *source) yamlDocument(doc []byte, line int, tooBig bool) error {
 	if tooBig {
 		return s.problem(line, errTooBig)
 	}
-	raw, err := yaml.YAMLToJSON(doc)
+	raw, err := s.toJSON(doc, line)
 	if err != nil {
 		return s.problem(line, s.explain(doc, line, err))
 	}
 	return s.converted(raw, line)
+}
+
+// toJSON takes what can be understood, and tells what is wrong with it: a key that stands there twice, or bytes that are no
+// UTF-8.
+func (s *source) toJSON(doc []byte, line int) ([]byte, error) {
+	text := doc
+	if !utf8.Valid(doc) {
+		at := line + bytes.Count(doc[:len(validPrefix(doc))], []byte("\n"))
+		if err := s.problem(at, errNotUTF8); err != nil {
+			return nil, err
+		}
+		text = bytes.ToValidUTF8(doc, []byte("\uFFFD"))
+	}
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil || bytes.Contains(text, []byte("<<:")) {
+		return raw, err // the strict reader takes a key that overrides a merged one for one that stands there twice
+	}
+	if _, err = yaml.YAMLToJSONStrict(text); err == nil {
+		return raw, nil
+	}
+	return raw, s.problem(line, fmt.Errorf("%w; the last one was read", s.explainStrict(text, line, err)))
+}
+
+func validPrefix(doc []byte) []byte {
+	rest := doc
+	for len(rest) > 0 {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		rest = rest[size:]
+	}
+	return doc[:len(doc)-len(rest)]
+}
+
+// explainStrict is explain for what only a strict reader refuses.
+func (s *source) explainStrict(doc []byte, line int, err error) error {
+	padded := append(bytes.Repeat([]byte("\n"), max(line-1, 0)), doc...)
+	if _, again := yaml.YAMLToJSONStrict(padded); again != nil {
+		return again
+	}
+	return err
 }
 
 // blank tells whether only comments, directives and white space stand there.
@@ -138,40 +184,10 @@ func (s *source) converted(raw []byte, line int) error {
 	}
 	switch raw[0] {
 	case '[':
-		return s.convertedItems(raw, line, "", "")
+		return s.nested(raw, line, "", "")
 	case '{':
-		return s.convertedObject(raw, line)
+		return s.object(raw, line, "", "")
 	default:
 		return s.problem(line, errors.New("is a single value, not an object"))
 	}
-}
-
-func (s *source) convertedObject(raw []byte, line int) error {
-	apiVersion, kind := typeOf(raw)
-	if kind == "" || !listKind(kind) {
-		return s.object(raw, line, "", "")
-	}
-	var list struct {
-		Items json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return s.problem(line, err)
-	}
-	if len(list.Items) == 0 || list.Items[0] != '[' {
-		return s.object(raw, line, "", "")
-	}
-	return s.convertedItems(list.Items, line, apiVersion, kind[:len(kind)-len("List")])
-}
-
-func (s *source) convertedItems(raw []byte, line int, apiVersion, kind string) error {
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return s.problem(line, err)
-	}
-	for _, item := range items {
-		if err := s.object(item, line, apiVersion, kind); err != nil {
-			return err
-		}
-	}
-	return nil
 }
