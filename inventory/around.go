@@ -27,7 +27,7 @@ type around struct {
 	ingresses  map[netip.Addr][]string
 	blocks     spans
 	holders    []holder
-	holdersAt  map[netip.Addr][]int
+	holdersAt  map[place][]int
 	owners     map[string][]string
 	pointers   map[netip.Addr][]Pointer
 	declared   map[netip.Addr][]string

@@ -109,6 +109,11 @@ func (w *world) checkVirtual(c *collector, g *group, m *member, a netip.Addr) {
 	if object == "" {
 		return
 	}
+	if n, ok := w.announcerOf(m.svc, a); ok {
+		c.add(ReasonHeldOnInterface, ask, "spec.externalIPs", fmt.Sprintf("%s keeps %s on a node's interface, and %s (%s) announces it too: two "+
+			"answer for one address.", object, a, n.project, n.object), "Take the address out of one of them before anything moves.")
+		return
+	}
 	if g.choice.strategy != v1alpha1.StrategyAdopt {
 		c.add(ReasonHeldOnInterface, inform, "spec.externalIPs", fmt.Sprintf("%s keeps %s on a node's interface.", object, a),
 			"Take it out there once the address is given up.")

@@ -101,11 +101,13 @@ func (w *world) ownCarrier(m *member) (carrier, bool) {
 	return carrier{}, false
 }
 
-// nearCarriers are those in the Service's own namespace, at most a few hundred.
+// enoughCarriers bounds how many workloads are asked about one address: thousands may share it.
+const enoughCarriers = 64
+
+// nearCarriers are those in the Service's own namespace, among the first ones.
 func (w *world) nearCarriers(m *member, a netip.Addr) []carrier {
-	const enough = 256
 	var out []carrier
-	for _, k := range w.carriers[a][:min(len(w.carriers[a]), enough)] {
+	for _, k := range w.carriers[a][:min(len(w.carriers[a]), enoughCarriers)] {
 		if k.workload.Namespace == m.svc.Namespace {
 			out = append(out, k)
 		}
@@ -125,13 +127,12 @@ func selects(selector, set map[string]string) bool {
 // checkCarriers tells who inside the cluster has the address written down. Somebody in another namespace may not stop this
 // one, so there it is only told.
 func (w *world) checkCarriers(c *collector, m *member) {
-	const enough = 256
 	for i, v := range m.values {
 		if !v.live() {
 			continue
 		}
 		var near, far []string
-		for _, k := range w.carriers[v.addr][:min(len(w.carriers[v.addr]), enough)] {
+		for _, k := range w.carriers[v.addr][:min(len(w.carriers[v.addr]), enoughCarriers)] {
 			switch {
 			case k.workload.system(), k.workload.Namespace == m.svc.Namespace && selects(m.svc.Spec.Selector, k.workload.Labels):
 			case k.workload.Namespace == m.svc.Namespace:

@@ -101,28 +101,38 @@ func (w *world) notItsOwn(add func(risk Risk, reason, message, fix string), a ne
 // shared finds addresses that several hold. On one port chance, or whoever came last, decides who gets a connection.
 func (w *world) shared(add func(risk Risk, reason, message, fix string), a netip.Addr, services []string) {
 	namespaces := namespacesOf(services)
-	clashes := w.clashes(a)
-	var clashing, ports []string
-	for _, key := range services {
-		if got, ok := clashes["Service "+key]; ok {
-			clashing = append(clashing, key)
-			ports = append(ports, got.ports...)
-			namespaces = namespacesAnd(namespaces, got.others)
-		}
-	}
+	objects, ports := w.meeting(a, services)
 	switch {
-	case len(clashing) > 0:
+	case len(objects) > 0:
 		risk := RiskLow
-		if len(namespaces) > 1 {
+		if len(namespacesAnd(namespaces, objects)) > 1 {
 			risk = RiskHigh
 		}
-		slices.Sort(ports)
-		add(risk, ReasonAddressConflict, fmt.Sprintf("%s is served on %s by more than one: %s.", a, some(slices.Compact(ports)), some(clashing)),
+		add(risk, ReasonAddressConflict, fmt.Sprintf("%s is served on %s by more than one: %s.", a, some(ports), some(objects)),
 			"Take the address or the port out of all but one of them.")
 	case len(namespaces) > 1:
 		add(RiskMedium, ReasonSharedAddress, fmt.Sprintf("%s is used by several namespaces (%s) on different ports.", a, some(namespaces)),
 			"Give each an address of its own; until then one can take ports that another will need.")
 	}
+}
+
+// meeting are the objects that meet on a port of the address, and those ports. A Gateway and the Service that was made for
+// it do not meet.
+func (w *world) meeting(a netip.Addr, services []string) (objects, ports []string) {
+	clashes := w.clashes(a)
+	for _, key := range services {
+		got, ok := clashes["Service "+key]
+		if !ok {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(got.others), func(o string) bool { return ownGateway(w.carried[key], o) })
+		if len(others) > 0 {
+			objects, ports = append(append(objects, "Service "+key), others...), append(ports, got.ports...)
+		}
+	}
+	slices.Sort(objects)
+	slices.Sort(ports)
+	return slices.Compact(objects), slices.Compact(ports)
 }
 
 func namespacesOf(services []string) []string {
@@ -135,7 +145,7 @@ func namespacesOf(services []string) []string {
 	return slices.Compact(out)
 }
 
-// namespacesAnd adds the namespaces of objects such as "Gateway infra/edge". Both lists are short.
+// namespacesAnd adds the namespaces of objects such as "Gateway infra/edge"; more than a few make no difference.
 func namespacesAnd(namespaces, objects []string) []string {
 	for _, object := range objects {
 		_, key, _ := strings.Cut(object, " ")

@@ -29,7 +29,7 @@ const (
 
 // addObjects notes who holds the field and who owns whom.
 func (w *around) addObjects(others []*unstructured.Unstructured) {
-	w.holdersAt = map[netip.Addr][]int{}
+	w.holdersAt = map[place][]int{}
 	for _, o := range others {
 		if o == nil || o.GetKind() == "CustomResourceDefinition" {
 			continue
@@ -40,7 +40,8 @@ func (w *around) addObjects(others []*unstructured.Unstructured) {
 	slices.SortFunc(w.holders, func(a, b holder) int { return strings.Compare(a.object+" "+a.path, b.object+" "+b.path) })
 	for i, h := range w.holders {
 		for _, a := range h.addresses {
-			w.holdersAt[a] = append(w.holdersAt[a], i)
+			at := place{h.namespace, a}
+			w.holdersAt[at] = append(w.holdersAt[at], i)
 		}
 	}
 }
@@ -148,20 +149,25 @@ func embedded(text string) []netip.Addr {
 	return addressesIn(strings.TrimPrefix(list, "externalIPs"))
 }
 
-// holdersFor are the objects that write this member's addresses: those that put their work into its namespace.
+// place is an address in a namespace; "" is any namespace.
+type place struct {
+	namespace string
+	address   netip.Addr
+}
+
+// holdersFor are the objects that write this member's addresses: those that put their work into its namespace. At most a
+// few for each address.
 func (w *around) holdersFor(m *member) []holder {
 	var out []holder
 	seen := map[int]bool{}
-	for _, v := range m.values {
-		for _, i := range w.holdersAt[v.addr] {
-			h := w.holders[i]
-			if seen[i] || h.namespace != "" && h.namespace != namespaceOf(m) {
-				continue
-			}
-			seen[i] = true
-			out = append(out, h)
-			if len(out) == mostPerReason {
-				return out
+	for _, a := range m.addresses {
+		for _, at := range []place{{namespaceOf(m), a}, {"", a}} {
+			found := w.holdersAt[at]
+			for _, i := range found[:min(len(found), mostPerReason)] {
+				if !seen[i] {
+					seen[i] = true
+					out = append(out, w.holders[i])
+				}
 			}
 		}
 	}

@@ -65,6 +65,10 @@ func (w *world) judgeAllocators() []v1alpha1.Finding {
 	}
 	if len(w.openShift) > 0 {
 		c := collect(w.openShift[0].object)
+		// What OpenShift assigned itself collides with nothing.
+		used = slices.DeleteFunc(used, func(a netip.Addr) bool {
+			return !slices.ContainsFunc(w.fieldHolders(a), func(key string) bool { return !w.autoAssigns(w.carried[key]) })
+		})
 		w.tellAssignable(c, w.openShift, used, "Take the address out of spec.externalIP.autoAssignCIDRs.")
 		out = append(out, c.findings()...)
 	}

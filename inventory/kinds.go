@@ -23,6 +23,8 @@ func announcerKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "projectcalico.org", Version: "v3", Kind: kindCalicoBGP},
 		{Group: "crd.projectcalico.org", Version: "v1", Kind: kindCalicoBGP},
+		{Group: "projectcalico.org", Version: "v3", Kind: "FelixConfiguration"},
+		{Group: "crd.projectcalico.org", Version: "v1", Kind: "FelixConfiguration"},
 		{Group: groupCilium, Version: "v2", Kind: kindCiliumAdvertisement},
 		{Group: groupCilium, Version: "v2alpha1", Kind: kindCiliumAdvertisement},
 		{Group: groupCilium, Version: "v2alpha1", Kind: kindCiliumPeering},

@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// MaxPointers is how many records an entry point shows for each of its addresses.
+const MaxPointers = 64
+
 // longestAlias is how many CNAMEs in a row are followed; resolvers stop at about as many.
 const longestAlias = 8
 
@@ -98,7 +101,7 @@ func (w *around) pointersTo(addresses []netip.Addr) []Pointer {
 	at := map[string]int{}
 	var out []Pointer
 	for _, a := range addresses {
-		for _, p := range w.pointers[a] {
+		for _, p := range w.pointers[a][:min(len(w.pointers[a]), MaxPointers)] {
 			key := p.Name + " " + p.Type
 			i, ok := at[key]
 			if !ok {

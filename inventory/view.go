@@ -22,7 +22,7 @@ type Pointer struct {
 	// Name of the record, without the final dot, and its type: A, AAAA or CNAME.
 	Name string `json:"name"`
 	Type string `json:"type"`
-	// Addresses of the entry point that it leads to, sorted.
+	// Addresses of the entry point that the record leads to, sorted.
 	Addresses []string `json:"addresses"`
 	// Target of a CNAME.
 	Target string `json:"target,omitempty"`

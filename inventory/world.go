@@ -38,6 +38,8 @@ type world struct {
 	namesByAddress map[netip.Addr][]string
 	pools          []poolView
 	poolsSeen      bool
+	// carried are the members that serve addresses, by key.
+	carried map[string]*member
 	// noAnnouncer: there are nodes, and every one is excluded from load balancers.
 	noAnnouncer bool
 	// serviceLB is a Service that k3s' ServiceLB serves, or "".
@@ -141,16 +143,16 @@ func (w *world) addNames(names map[string][]netip.Addr) {
 
 // addUsers notes who carries which address now: by the field, by a load balancer's status, or as a Gateway.
 func (w *world) addUsers(services []*corev1.Service, members []*member, gateways []*gatewayv1.Gateway) {
-	carried := make(map[string]*member, len(members))
+	w.carried = make(map[string]*member, len(members))
 	for _, m := range members {
 		if m.cleanUp == "" || m.redundant {
-			carried[m.key] = m
+			w.carried[m.key] = m
 		}
 	}
 	for _, svc := range services {
 		u := user{object: "Service " + keyOf(svc), ports: map[string]bool{}}
 		var addresses []netip.Addr
-		if m, ok := carried[keyOf(svc)]; ok {
+		if m, ok := w.carried[keyOf(svc)]; ok {
 			addresses, u.byField, u.named = slices.Clone(m.addresses), m.set, len(m.names) > 0
 		}
 		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
