@@ -93,12 +93,13 @@ func (s *story) addresses() []string {
 	return out
 }
 
-// record is the name as it was for years.
+// record is the name as it was for years, with a TTL above the low one.
 func (s *story) record() string {
+	ttl := 10 + int(s.lowTTL.Seconds())
 	var b strings.Builder
 	fmt.Fprintf(&b, "update delete %s. A\n", s.host)
 	for _, a := range s.addresses() {
-		fmt.Fprintf(&b, "update add %s. 10 A %s\n", s.host, a)
+		fmt.Fprintf(&b, "update add %s. %d A %s\n", s.host, ttl, a)
 	}
 	return b.String()
 }
