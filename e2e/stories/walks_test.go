@@ -60,7 +60,7 @@ func fromTheEnd(t *testing.T) {
 	t.Parallel()
 	p := web("web", 10)
 	p.held = 20
-	p.lowTTL = 25 * time.Second // longer than the share soaks, so that only Settled waits for it
+	p.lowTTL = 18 * time.Second // longer than the share soaks, so that only Settled waits for it
 	s := shared.begin(t, p)
 	c := s.clients[0]
 	s.prove()
