@@ -192,7 +192,7 @@ func (w *around) addRouter(load *Workload, c *Container) {
 	}
 	r.ranges = r.ranges.sorted()
 	if proxy := flagValues(c.Args, "--run-service-proxy"); len(proxy) == 0 || proxy[len(proxy)-1] == "true" { // the default
-		w.proxyFree, w.proxyFreeBy = "kube-router", load.object()
+		w.setProxyFree("kube-router", load.object())
 		if len(r.ranges) > 0 || r.strict {
 			w.routers = append(w.routers, r)
 		}

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -47,7 +46,7 @@ func (w *world) checkFamilies(c *collector, m *member) {
 	if p := m.svc.Spec.IPFamilyPolicy; p != nil {
 		policy = *p
 	}
-	dual := w.four && w.six || !w.four && !w.six
+	oneFamily := w.four != w.six
 	var has [2]bool
 	for _, v := range m.values {
 		if v.addr.IsValid() {
@@ -62,7 +61,7 @@ func (w *world) checkFamilies(c *collector, m *member) {
 	case !known && has[0] && has[1] && policy == corev1.IPFamilyPolicySingleStack:
 		c.add(ReasonFamilyMismatch, block, field, "The field holds addresses of both families, and the Service gets one (it asks for no "+
 			"dual stack): the others carry no traffic.", fix)
-	case policy == corev1.IPFamilyPolicyRequireDualStack && !dual && !(four && six):
+	case policy == corev1.IPFamilyPolicyRequireDualStack && oneFamily && !(four && six):
 		c.add(ReasonFamilyMismatch, block, "spec.ipFamilyPolicy", "The Service requires dual stack on a cluster with one family: the API server "+
 			"refuses it.", "Set ipFamilyPolicy: PreferDualStack or SingleStack.")
 	}
@@ -116,7 +115,7 @@ func (w *world) nearCarriers(m *member, a netip.Addr) []carrier {
 }
 
 func selects(selector, set map[string]string) bool {
-	for k, v := range maps.All(selector) {
+	for k, v := range selector {
 		if got, ok := set[k]; !ok || got != v {
 			return false
 		}
@@ -141,11 +140,11 @@ func (w *world) checkCarriers(c *collector, m *member) {
 				far = append(far, k.object+" ("+k.where+")")
 			}
 		}
-		w.tellCarriers(c, fmt.Sprintf("spec.externalIPs[%d]", i), v.addr, near, far)
+		tellCarriers(c, fmt.Sprintf("spec.externalIPs[%d]", i), v.addr, near, far)
 	}
 }
 
-func (w *world) tellCarriers(c *collector, field string, a netip.Addr, near, far []string) {
+func tellCarriers(c *collector, field string, a netip.Addr, near, far []string) {
 	severity, list := ask, near
 	if len(near) == 0 {
 		severity, list = inform, far

@@ -48,7 +48,7 @@ func readSettings(c Cluster) settings {
 	}
 	for _, o := range ofKind(c.Others, "FelixConfiguration") {
 		if on, _, _ := unstructured.NestedBool(o.Object, "spec", "bpfEnabled"); on {
-			s.proxyFree, s.proxyFreeBy = "Calico", objectText(o)
+			s.setProxyFree("Calico", objectText(o))
 		}
 	}
 	s.addAPIEndpoints(c.EndpointSlices)
@@ -133,7 +133,7 @@ func (s *settings) readKubeadm(cm *corev1.ConfigMap) {
 // readCilium: with kube-proxy-replacement Cilium serves Services itself, and kube-proxy's gates say nothing.
 func (s *settings) readCilium(cm *corev1.ConfigMap) {
 	if v := cm.Data["kube-proxy-replacement"]; v == "true" || v == "strict" {
-		s.proxyFree, s.proxyFreeBy = "Cilium", mapText(cm)
+		s.setProxyFree("Cilium", mapText(cm))
 	}
 	if cm.Data["default-lb-service-ipam"] == "nodeipam" {
 		s.nodeIPAM = mapText(cm)
@@ -179,5 +179,12 @@ func (s *settings) addAPIEndpoints(list []*discoveryv1.EndpointSlice) {
 func (s *settings) addAPI(a netip.Addr, object string) {
 	if old, ok := s.apis[a]; !ok || old != "" && object < old {
 		s.apis[a] = object
+	}
+}
+
+// setProxyFree keeps the object whose name comes first.
+func (s *settings) setProxyFree(project, object string) {
+	if s.proxyFreeBy == "" || object < s.proxyFreeBy {
+		s.proxyFree, s.proxyFreeBy = project, object
 	}
 }
