@@ -25,7 +25,7 @@ func (a *app) runConflicts(i *inventoryView, format string) error {
 	switch {
 	case i.failed:
 		return errReported
-	case len(i.Catalog.Conflicts) > 0:
+	case len(i.Conflicts) > 0:
 		return errFindings
 	default:
 		return nil
@@ -33,7 +33,7 @@ func (a *app) runConflicts(i *inventoryView, format string) error {
 }
 
 func (a *app) printConflicts(i *inventoryView, format string) error {
-	list := i.Catalog.Conflicts
+	list := i.Conflicts
 	switch format {
 	case "json", "yaml":
 		return a.encode(format, conflictReport{v1alpha1.GroupVersion.String(), "ConflictReport", reportConflicts(list), !i.failed})
@@ -91,7 +91,7 @@ func laterText(claims []inventory.Claim) string {
 }
 
 func conflictText(i *inventoryView, wide bool) string {
-	list := i.Catalog.Conflicts
+	list := i.Conflicts
 	if len(list) == 0 {
 		text := "No address is claimed twice, and none that is not a Service's to claim"
 		if i.failed {

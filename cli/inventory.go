@@ -203,8 +203,8 @@ func (i *inventoryView) summary() string {
 // inventoryTable is one line for each entry point, and in the wide form every finding with its way out.
 func inventoryTable(i *inventoryView, wide bool) string {
 	summary := i.summary() + "\n"
-	if len(i.Catalog.Conflicts) > 0 && !wide {
-		summary += counted(len(i.Catalog.Conflicts), "conflict") + " of addresses: --conflicts.\n"
+	if len(i.Conflicts) > 0 && !wide {
+		summary += counted(len(i.Conflicts), "conflict") + " of addresses: --conflicts.\n"
 	}
 	if len(i.EntryPoints) == 0 {
 		return summary

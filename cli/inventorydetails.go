@@ -14,9 +14,9 @@ func (i *inventoryView) details() string {
 	for _, e := range i.EntryPoints {
 		i.entryPoint(&out, e)
 	}
-	if len(i.Catalog.Conflicts) > 0 {
+	if len(i.Conflicts) > 0 {
 		out.WriteString("\nConflicts, the riskiest first\n")
-		for _, c := range i.Catalog.Conflicts {
+		for _, c := range i.Conflicts {
 			out.WriteString(conflictLines(c))
 		}
 	}

@@ -69,8 +69,8 @@ func inventoryMarkdown(i *inventoryView) string {
 	if rows := i.findingRows(); len(rows) > 0 {
 		out.WriteString("\n## Findings\n\n" + markdownTable([]string{"Entry point", "Severity", "Reason", "Object", "What it is", "What to do"}, rows))
 	}
-	if len(i.Catalog.Conflicts) > 0 {
-		out.WriteString("\n## Conflicts\n\n" + markdownTable(conflictHeader(), conflictRows(i.Catalog.Conflicts)))
+	if len(i.Conflicts) > 0 {
+		out.WriteString("\n## Conflicts\n\n" + markdownTable(conflictHeader(), conflictRows(i.Conflicts)))
 	}
 	out.WriteString(markdownPassed(i.passed))
 	if kinds := unseenKinds(i.Findings); len(kinds) > 0 {
@@ -124,7 +124,7 @@ func (i *inventoryView) findingRows() [][]string {
 func (i *inventoryView) report() inventoryReport {
 	out := inventoryReport{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "InventoryReport", EntryPoints: []reportEntryPoint{},
-		Findings: i.located(i.Findings), Conflicts: reportConflicts(i.Catalog.Conflicts), Skipped: append([]skipped{}, i.passed...),
+		Findings: i.located(i.Findings), Conflicts: reportConflicts(i.Conflicts), Skipped: append([]skipped{}, i.passed...),
 		Summary: i.Summary, Complete: !i.failed,
 	}
 	for _, e := range i.EntryPoints {

@@ -49,14 +49,14 @@ func whoFor(reason string) string {
 	case inventory.ReasonPolicyMissing, inventory.ReasonPolicyForbidsNamespace, inventory.ReasonPolicyForbidsStrategy:
 		return whoPolicy
 	}
-	if owned(reason) {
+	if ownedElsewhere(reason) {
 		return whoManifest
 	}
 	return whoService
 }
 
-// owned tells reasons that say that the edit belongs somewhere else than into the cluster.
-func owned(reason string) bool {
+// ownedElsewhere tells reasons that say that the edit belongs somewhere else than into the cluster.
+func ownedElsewhere(reason string) bool {
 	return slices.Contains([]string{
 		inventory.ReasonOwnedByGateway, inventory.ReasonOwnedByController, inventory.ReasonOwnedByOpenShift, inventory.ReasonFieldInjected,
 		inventory.ReasonOwnedByGitOps, inventory.ReasonOwnedByHelm, inventory.ReasonAppliedFromFile,
@@ -66,7 +66,7 @@ func owned(reason string) bool {
 // needs gathers what is asked of whom: by findings, by the target objects, and by the approval.
 func (p *planReport) needs() {
 	for _, f := range p.Findings {
-		if f.Fix != "" && (stands(f) || owned(f.Reason)) {
+		if f.Fix != "" && (stands(f) || ownedElsewhere(f.Reason)) {
 			p.need(whoFor(f.Reason), f.Fix+" ("+f.Reason+": "+f.Object+")")
 		}
 	}
@@ -188,7 +188,7 @@ func patchesText(p *planReport) string {
 
 // byOwner says who makes the edits.
 func byOwner(p *planReport) string {
-	if slices.ContainsFunc(p.Findings, func(f reportFinding) bool { return owned(f.Reason) }) {
+	if slices.ContainsFunc(p.Findings, func(f reportFinding) bool { return ownedElsewhere(f.Reason) }) {
 		return ", to be made where the manifest is kept"
 	}
 	return ""

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"offramp.dev/cli"
 )
 
@@ -163,10 +166,9 @@ func sarif(t *testing.T, stdin string, args ...string) sarifLog {
 func TestSARIFHasWhatTheSchemaAsksFor(t *testing.T) {
 	t.Parallel()
 	run := sarif(t, "", "--target", "1.40", "-f", tree).Runs[0]
-	levels := []string{"none", "note", "warning", "error"}
 	ids := []string{}
 	for _, rule := range run.Tool.Driver.Rules {
-		if slices.Contains(ids, rule.ID) || rule.ShortDescription.Text == "" || !slices.Contains(levels, rule.DefaultConfiguration.Level) {
+		if slices.Contains(ids, rule.ID) || rule.ShortDescription.Text == "" || !sarifLevel(rule.DefaultConfiguration.Level) {
 			t.Errorf("rule %+v", rule)
 		}
 		ids = append(ids, rule.ID)
@@ -176,9 +178,24 @@ func TestSARIFHasWhatTheSchemaAsksFor(t *testing.T) {
 	}
 	prints := map[string]bool{}
 	for _, r := range run.Results {
-		if r.RuleIndex < 0 || r.RuleIndex >= len(ids) || ids[r.RuleIndex] != r.RuleID || r.Message.Text == "" || !slices.Contains(levels, r.Level) {
+		if r.RuleIndex < 0 || r.RuleIndex >= len(ids) || ids[r.RuleIndex] != r.RuleID || r.Message.Text == "" || !sarifLevel(r.Level) {
 			t.Errorf("result %+v", r)
 		}
+		prints[r.PartialFingerprints["offrampObject/v1"]] = true
+	}
+	if len(prints) != len(run.Results) {
+		t.Errorf("%d fingerprints for %d results", len(prints), len(run.Results))
+	}
+}
+
+func sarifLevel(level string) bool {
+	return slices.Contains([]string{"none", "note", "warning", "error"}, level)
+}
+
+func TestSARIFNamesFilesBelowTheRootAndTellsWhatWasPassedOver(t *testing.T) {
+	t.Parallel()
+	run := sarif(t, "", "--target", "1.40", "-f", tree).Runs[0]
+	for _, r := range run.Results {
 		at := r.Locations[0].PhysicalLocation
 		if at == nil || at.Region.StartLine < 1 || at.ArtifactLocation.URIBaseID != "%SRCROOT%" {
 			t.Fatalf("location %+v", at)
@@ -186,19 +203,12 @@ func TestSARIFHasWhatTheSchemaAsksFor(t *testing.T) {
 		if u, err := url.Parse(at.ArtifactLocation.URI); err != nil || u.IsAbs() || strings.Contains(u.Path, `\`) {
 			t.Errorf("uri %q", at.ArtifactLocation.URI)
 		}
-		prints[r.PartialFingerprints["offrampObject/v1"]] = true
 	}
-	if len(prints) != len(run.Results) {
-		t.Errorf("%d fingerprints for %d results", len(prints), len(run.Results))
+	passed := false
+	for _, n := range run.Invocations[0].ToolExecutionNotifications {
+		passed = passed || strings.Contains(n.Message.Text, "template")
 	}
-	notes := run.Invocations[0].ToolExecutionNotifications
-	if !*run.Invocations[0].ExecutionSuccessful || !slices.ContainsFunc(notes, func(n struct {
-		Level   string
-		Message struct{ Text string }
-	},
-	) bool {
-		return strings.Contains(n.Message.Text, "template")
-	}) {
+	if !*run.Invocations[0].ExecutionSuccessful || !passed {
 		t.Errorf("invocation %+v", run.Invocations[0])
 	}
 }
@@ -417,5 +427,19 @@ func TestTheReleasesAndFormatsAreCompleted(t *testing.T) {
 		if got := strings.Fields(out); !slices.Equal(got[:min(len(want), len(got))], want) {
 			t.Errorf("%s: completed %q, want %q", flag, got, want)
 		}
+	}
+}
+
+func TestPreflightOfAClusterNamesObjectsAndNoFiles(t *testing.T) {
+	t.Parallel()
+	w, _ := cluster(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       corev1.ServiceSpec{ExternalIPs: []string{"192.0.2.50"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cilium-config"}, Data: map[string]string{"kube-proxy-replacement": "true"},
+	})
+	code, out, messages := call(t, "", w, "preflight", "--target", "1.40", "-o", "sarif")
+	if code != cli.ExitFindings || strings.Contains(out, "physicalLocation") || !strings.Contains(out, `"ruleId": "FieldUpToDatapath"`) {
+		t.Errorf("exit code %d: %s%s", code, out, messages)
 	}
 }

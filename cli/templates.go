@@ -42,6 +42,7 @@ func treeOf(root string) (files []string, templates []skipped) {
 		case err != nil:
 			files = append(files, path)
 		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(path, ".gz"))):
+		case !isRegular(path): // As in every directory: a link may lead in a circle, and a pipe may never end.
 		case isTemplate(path):
 			templates = append(templates, skipped{path, templateText(path)})
 		default:
@@ -52,8 +53,20 @@ func treeOf(root string) (files []string, templates []skipped) {
 	return files, templates
 }
 
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// largestTemplate that is looked for; a longer file is data, and is read as a stream.
+const largestTemplate = 1 << 20
+
 // isTemplate tells a template from a manifest that holds template text as data: only the former cannot be read.
 func isTemplate(path string) bool {
+	info, err := os.Stat(path)
+	if ext := filepath.Ext(path); err != nil || info.Size() > largestTemplate || ext != ".yaml" && ext != ".yml" {
+		return false
+	}
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil || !bytes.Contains(text, []byte("{{")) && !bytes.Contains(text, []byte("{%")) {
 		return false
