@@ -1,6 +1,9 @@
 package dnsctl
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // minSlot in seconds: a slot must outlast the slowest hand-over to a secondary that well-behaved servers need (5 s of
 // NOTIFY delay, twice).
@@ -53,6 +56,27 @@ func (s Schedule) Next(anchor, now time.Time) time.Time {
 
 // Period is the time after which the share is exact.
 func (s Schedule) Period() time.Duration { return time.Duration(s.Slots) * s.Length }
+
+// StepShare is the share of new that step s asks for in the long run, and the standard deviation to expect of it over a
+// window, both in percent, where as many resolvers of equal weight ask as said. A static set has none; two sets that take
+// turns have sqrt(w(1-2w)/2 * TTL/(window*resolvers)), for resolvers that come at random.
+func (n Name) StepShare(s Step, percents []int32, window time.Duration, resolvers float64) (share, deviation float64) {
+	sets := n.Allowed(s, percents)
+	if len(sets) == 0 {
+		return 0, 0
+	}
+	p, _ := percentOf(s, percents)
+	if len(sets) == 1 {
+		return float64(n.NominalShare(sets[0])), 0
+	}
+	schedule := n.Schedule(p)
+	share = float64(n.NominalShare(sets[1])) * float64(schedule.HighSlots) / float64(schedule.Slots)
+	w, ttl := share/100, float64(sets[1].largestTTL())
+	if schedule.HighSlots == schedule.Slots || w >= 0.5 {
+		return share, 0
+	}
+	return share, 100 * math.Sqrt(w*(1-2*w)/2*ttl/(max(window.Seconds(), ttl)*max(resolvers, 1)))
+}
 
 // fraction reduces high/slots and rounds it to at most maxSlots slots, of which at least one is high if any was.
 func fraction(high, slots int) (int, int) {

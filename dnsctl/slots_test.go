@@ -2,6 +2,7 @@ package dnsctl
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -32,6 +33,28 @@ func TestTheScheduleOfUsualShares(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestTheExpectedErrorIsThatOfTheFormula(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		step             Step
+		share, deviation float64
+	}{
+		"a tenth":                 {1, 10, 1.414},
+		"a quarter":               {2, 25, 1.768},
+		"half is one set":         {3, 50, 0},
+		"all is one set":          {4, 100, 0},
+		"before the first share":  {StepLowTTL, 0, 0},
+		"behind the last share":   {5, 100, 0},
+		"the snapshot is nothing": {StepSnapshot, 0, 0},
+	} {
+		n := with(single(), func(n *Name) { n.LowTTL = 30 })
+		share, sd := n.StepShare(tt.step, []int32{10, 25, 50, 100}, 10*time.Minute, 10)
+		if math.Abs(share-tt.share) > 1e-9 || math.Abs(sd-tt.deviation) > 0.001 {
+			t.Errorf("%s: got %v +- %.3f, want %v +- %.3f", name, share, sd, tt.share, tt.deviation)
+		}
 	}
 }
 

@@ -69,6 +69,29 @@ func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 	})
 }
 
+func TestWhatAHumanChangesIsSaidAsInputForNsupdate(t *testing.T) {
+	t.Parallel()
+	d := Decide(scene("R I0", -1, func(f *Facts) {
+		f.Names[0].Manual = true
+		f.Names[0].At = dnsctl.Zone{Object: "example", Apex: "example.org", Primary: "192.0.2.53:53", Manual: true}
+	}))
+	want := `change www.example.org from A 192.0.2.1 (TTL 3600) to A 192.0.2.1 (TTL 30); for nsupdate:
+; www.example.org: A 192.0.2.1 (TTL 3600) -> A 192.0.2.1 (TTL 30)
+server 192.0.2.53 53
+zone example.org.
+prereq yxrrset www.example.org. IN A 192.0.2.1
+prereq nxrrset www.example.org. IN AAAA
+prereq nxrrset www.example.org. IN CNAME
+prereq nxrrset _offramp.www.example.org. IN TXT
+update delete www.example.org. IN A
+update add www.example.org. 30 IN A 192.0.2.1
+send
+`
+	if d.At.Reason != ReasonManualChange || d.At.Message != want {
+		t.Errorf("got %s\n%s\nwant %s\n%s", d.At.Reason, d.At.Message, ReasonManualChange, want)
+	}
+}
+
 func TestManualZonesAreNeverWritten(t *testing.T) {
 	t.Parallel()
 	manual := func(f *Facts) { f.Names[0].Manual = true }

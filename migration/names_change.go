@@ -57,11 +57,26 @@ func (w *walk) changedName(n *NameFacts, k dnsctl.Step) (outcome, *dnsctl.Change
 		return o, nil
 	}
 	if n.Manual {
-		return waiting(ReasonManualChange, "change "+n.Name.Name+" from "+a.Records.String()+" to "+want.String()), nil
+		return waiting(ReasonManualChange, instruction(n, a, &want)), nil
 	}
 	after := dnsctl.Answer{Records: want, Mark: w.rules.mark(w, k)}
 	change := dnsctl.Change{Zone: n.Name.Zone, Name: n.Name.Name, Before: *a, After: after}
 	return outcome{verdict: Unmet, message: "names go to step " + strconv.Itoa(int(k))}, &change
+}
+
+// instruction says what a human changes, and as input for nsupdate where the zone's server is known. A mark that stands
+// there stays as it is.
+func instruction(n *NameFacts, a *dnsctl.Answer, want *dnsctl.RecordSet) string {
+	text := "change " + n.Name.Name + " from " + a.Records.String() + " to " + want.String()
+	c := dnsctl.Change{
+		Zone: n.Name.Zone, Name: n.Name.Name,
+		Before: dnsctl.Answer{Records: a.Records, Mark: a.Mark}, After: dnsctl.Answer{Records: *want, Mark: a.Mark},
+	}
+	input, err := c.Nsupdate(n.At)
+	if n.At.Apex == "" || err != nil {
+		return text
+	}
+	return text + "; for nsupdate:\n" + input
 }
 
 // writable: the name is ours to change, or nobody's. Where we never changed it, it still answers the snapshot.

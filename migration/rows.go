@@ -109,7 +109,7 @@ func (w *walk) nextLook(o outcome, ended bool) time.Time {
 	if pause <= 0 {
 		return o.again
 	}
-	at := w.Now.Add(pause)
+	at := w.slotEnd(w.Now.Add(pause))
 	if !o.again.IsZero() && o.again.Before(at) {
 		return o.again
 	}
@@ -127,6 +127,20 @@ func (w *walk) pace(o outcome) time.Duration {
 		return seconds(w.settings.Recheck)
 	}
 	return probe
+}
+
+// slotEnd is at, or the moment before it at which a name's next slot begins: a flip that comes late gives one side more.
+func (w *walk) slotEnd(at time.Time) time.Time {
+	place := int(w.journal.step) - 1
+	if !w.inSlots() || place < 0 || place >= len(w.percents()) {
+		return at
+	}
+	for i := range w.Names {
+		if next := w.Names[i].Name.Schedule(w.percents()[place]).Next(w.journal.intentAt, w.Now); next.Before(at) {
+			at = next
+		}
+	}
+	return at
 }
 
 func (w *walk) inSlots() bool {
