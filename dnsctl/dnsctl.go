@@ -86,6 +86,8 @@ type Zone struct {
 	Servers []string
 	// Manual: nothing is written.
 	Manual bool
+	// ExternalPrefix and ExternalSuffix are what external-dns was given for the names of its ownership texts.
+	ExternalPrefix, ExternalSuffix string
 }
 
 // Port is how records are looked at and changed. Implementations: rfc2136 and the embedded world.
@@ -96,6 +98,15 @@ type Port interface {
 	// back. Errors are of type *UpdateError.
 	Update(ctx context.Context, zone Zone, changes []Change) error
 }
+
+// Clocked is a Port that can compare clocks with a primary before anything is written.
+type Clocked interface {
+	// Skew is how far the primary's clock is ahead of ours. An error means that nobody knows, or that the key is not taken.
+	Skew(ctx context.Context, zone Zone) (time.Duration, error)
+}
+
+// MaxSkew is how far the clocks may differ before a zone counts as not usable: well before updates fail, at 300 s.
+const MaxSkew = time.Minute
 
 // Class says what kind of failure an update met, whatever the rcode was.
 type Class string

@@ -185,14 +185,70 @@ func TestExternalNamesStayInsideTheZone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 61)
 	for name, want := range map[string][]string{
-		"www.example.com":       {"www.example.com", "a-www.example.com", "aaaa-www.example.com"},
+		"www.example.com":       {"www.example.com", "a-www.example.com", "aaaa-www.example.com", "cname-www.example.com"},
 		"example.com":           {"example.com"},
 		long + ".example.com":   {long + ".example.com", "a-" + long + ".example.com"},
-		"*.example.com":         {"*.example.com", "a-*.example.com", "aaaa-*.example.com"},
-		"sub.other.example.com": {"sub.other.example.com", "a-sub.other.example.com", "aaaa-sub.other.example.com"},
+		"*.example.com":         {"*.example.com", "a-*.example.com", "aaaa-*.example.com", "cname-*.example.com"},
+		"sub.other.example.com": {"sub.other.example.com", "a-sub.other.example.com", "aaaa-sub.other.example.com", "cname-sub.other.example.com"},
 	} {
-		if got := ExternalNames("example.com", name); !reflect.DeepEqual(got, want) {
+		if got := ExternalNames(Zone{Apex: "example.com"}, name); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+func TestExternalNamesCarryThePrefixAndSuffixThatExternalDNSWasGiven(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prefix, suffix string
+		want           []string
+	}{
+		"a prefix":           {"edns-", "", []string{"www.example.com", "edns-www.example.com", "edns-a-www.example.com", "edns-aaaa-www.example.com", "edns-cname-www.example.com"}},
+		"a prefix of labels": {"TXT.", "", []string{"www.example.com", "txt.www.example.com", "txt.a-www.example.com", "txt.aaaa-www.example.com", "txt.cname-www.example.com"}},
+		"a suffix":           {"", "-txt", []string{"www.example.com", "www-txt.example.com", "a-www-txt.example.com", "aaaa-www-txt.example.com", "cname-www-txt.example.com"}},
+		"a place for the type": {"%{record_type}-edns.", "", []string{
+			"www.example.com", "-edns.www.example.com", "a-edns.www.example.com", "aaaa-edns.www.example.com", "cname-edns.www.example.com",
+		}},
+	} {
+		got := ExternalNames(Zone{Apex: "example.com", ExternalPrefix: tt.prefix, ExternalSuffix: tt.suffix}, "www.example.com")
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestATextThatMayBeEncryptedIsTold(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`"q3Hh8fkX3l5Yc9eDdN0aJq2m5uX0JmQ4oYJ8nVZr0s0mHqk2k0t1y1u3v5w7x9z1"`: true,
+		"heritage=external-dns,external-dns/owner=prod":                      false,
+		"v=spf1 -all": false,
+		"c2hvcnQ=":    false, // shorter than a nonce and a tag
+		"":            false,
+	} {
+		if got := MaybeEncrypted(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func FuzzZoneFor(f *testing.F) {
+	f.Add("www.example.com", "example.com", "com")
+	f.Add("badexample.com", "example.com", "")
+	f.Add("*.a.b.", "B.", "A.b")
+	f.Fuzz(func(t *testing.T, name, one, other string) {
+		zones := []Zone{{Object: "one", Apex: one}, {Object: "other", Apex: other}}
+		got, found := ZoneFor(name, zones)
+		if found != (Under(one, name) || Under(other, name)) || found && !Under(got.Apex, name) {
+			t.Fatalf("%q of %q and %q: %+v, %v", name, one, other, got, found)
+		}
+		if found && Under(one, name) && Under(other, name) && len(fold(got.Apex)) < max(len(fold(one)), len(fold(other))) {
+			t.Fatalf("%q: %q is not the longest of %q and %q", name, got.Apex, one, other)
+		}
+		for _, n := range ExternalNames(zones[0], name) {
+			if n != fold(name) && !Under(one, n) {
+				t.Fatalf("%q is not under %q", n, one)
+			}
+		}
+	})
 }

@@ -19,6 +19,8 @@ type Key struct {
 	Algorithm string
 	// Secret in base64, as in named.conf.
 	Secret string
+	// Previous is the key before it, while keys are changed: it signs where the server refuses the new one. May be nil.
+	Previous *Key
 }
 
 // String gives name and algorithm only.
@@ -34,18 +36,37 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 func (k Key) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte(k.String())) }
 
 // KeyFromData reads the data of a Secret: "name", "algorithm" (hmac-sha256 where absent) and "secret" in base64 as in
-// named.conf. The error names the field that is wrong and never its value.
+// named.conf; and, while keys are changed, the key before it under the same words with "previous-" in front. The error
+// names the field that is wrong and never its value.
 func KeyFromData(data map[string][]byte) (Key, error) {
+	k := keyUnder(data, "")
+	if _, err := k.normal(); err != nil {
+		return k, err
+	}
+	if len(data[previous+"name"])+len(data[previous+"secret"]) == 0 {
+		return k, nil
+	}
+	before := keyUnder(data, previous)
+	if _, err := before.normal(); err != nil {
+		return k, fmt.Errorf("the previous key: %w", err)
+	}
+	k.Previous = &before
+	return k, nil
+}
+
+// previous stands before the words of the key that goes.
+const previous = "previous-"
+
+func keyUnder(data map[string][]byte, prefix string) Key {
 	k := Key{
-		Name:      strings.TrimSpace(string(data["name"])),
-		Algorithm: strings.TrimSpace(string(data["algorithm"])),
-		Secret:    strings.TrimSpace(string(data["secret"])),
+		Name:      strings.TrimSpace(string(data[prefix+"name"])),
+		Algorithm: strings.TrimSpace(string(data[prefix+"algorithm"])),
+		Secret:    strings.TrimSpace(string(data[prefix+"secret"])),
 	}
 	if k.Algorithm == "" {
 		k.Algorithm = "hmac-sha256"
 	}
-	_, err := k.normal()
-	return k, err
+	return k
 }
 
 // normal is the key as the wire wants it: names in canonical form (RFC 4034 section 6.2). Servers echo the key's name
@@ -64,7 +85,7 @@ func (k Key) normal() (Key, error) {
 	if raw, err := base64.StdEncoding.DecodeString(k.Secret); err != nil || len(raw) == 0 {
 		return Key{}, errors.New(`key field "secret": want base64 as in named.conf, not empty`)
 	}
-	return Key{Name: dns.CanonicalName(name), Algorithm: algorithm, Secret: k.Secret}, nil
+	return Key{Name: dns.CanonicalName(name), Algorithm: algorithm, Secret: k.Secret, Previous: k.Previous}, nil
 }
 
 // apexOf is the wire name of the zone's apex.

@@ -12,7 +12,8 @@ import (
 
 func TestAKeyNeverPrintsItsSecret(t *testing.T) {
 	t.Parallel()
-	key := rfc2136.Key{Name: "k", Algorithm: "hmac-sha256", Secret: "c2VjcmV0IHNlY3JldA=="}
+	before := rfc2136.Key{Name: "j", Algorithm: "hmac-sha256", Secret: "c2VjcmV0IG9mIG9sZA=="}
+	key := rfc2136.Key{Name: "k", Algorithm: "hmac-sha256", Secret: "c2VjcmV0IHNlY3JldA==", Previous: &before}
 	raw, err := json.Marshal(map[string]any{"key": key, "pointer": &key})
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,10 @@ func TestTheDataOfASecretBecomesAKey(t *testing.T) {
 		"a name with a blank":               {data: map[string]string{"name": "a b", "secret": "YWJj"}, wants: `"name"`},
 		"no secret":                         {data: map[string]string{"name": "k"}, wants: `"secret"`},
 		"a secret that is no base64":        {data: map[string]string{"name": "k", "secret": "hunter2!"}, wants: `"secret"`},
+		"the key before it too":             {data: map[string]string{"name": "k", "secret": "YWJj", "previous-name": "j", "previous-secret": "YWJj"}},
+		"half of the key before it": {
+			data: map[string]string{"name": "k", "secret": "YWJj", "previous-name": "j"}, wants: `previous key: key field "secret"`,
+		},
 		"MD5": {
 			data:  map[string]string{"name": "k", "algorithm": "hmac-md5", "secret": "YWJj"},
 			wants: `"algorithm"`,

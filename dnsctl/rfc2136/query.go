@@ -73,7 +73,7 @@ func (c *Client) queryMark(ctx context.Context, server, name string, out *dnsctl
 }
 
 func (c *Client) queryExternal(ctx context.Context, zone dnsctl.Zone, server, name string) (string, error) {
-	for _, at := range dnsctl.ExternalNames(zone.Apex, name) {
+	for i, at := range dnsctl.ExternalNames(zone, name) {
 		l, err := c.look(ctx, server, at, dns.TypeTXT)
 		if err != nil {
 			return "", err
@@ -81,6 +81,9 @@ func (c *Client) queryExternal(ctx context.Context, zone dnsctl.Zone, server, na
 		for _, text := range l.texts {
 			if _, ok := dnsctl.ParseExternal(text); ok {
 				return short(text), nil
+			}
+			if i > 0 && dnsctl.MaybeEncrypted(text) {
+				return "a text at " + at + " that may be an encrypted one of its own", nil
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/miekg/dns"
+
 	"offramp.dev/dnsctl"
 )
 
@@ -28,13 +30,35 @@ func (c *Client) Update(ctx context.Context, zone dnsctl.Zone, changes []dnsctl.
 		return fail.because(dnsctl.ClassBug, "the update could not be built", err)
 	}
 	for _, p := range parts {
-		reply, err := c.send(ctx, zone.Primary, p.m, key)
+		v, err := c.sendSigned(ctx, zone.Primary, p.m, key)
+		if err != nil {
+			return fail.because(dnsctl.ClassAuth, "no usable previous key: check the Secret that DNSZone "+zone.Object+" names", err)
+		}
 		fail := failure{server: zone.Primary, names: joined(p.changes)}
-		if err := c.conclude(ctx, zone, p.changes, judge(p.m.Id, reply, err), fail); err != nil {
+		if err := c.conclude(ctx, zone, p.changes, v, fail); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendSigned sends one message. A server that clearly refuses the key has changed nothing, so that the key before it, if
+// there is one, may sign the same message.
+func (c *Client) sendSigned(ctx context.Context, server string, m *dns.Msg, key Key) (verdict, error) {
+	reply, err := c.send(ctx, server, m, key)
+	v := judge(m.Id, reply, err)
+	if v.done || v.unclear || v.class != dnsctl.ClassAuth || key.Previous == nil {
+		return v, nil
+	}
+	before, err := key.Previous.normal()
+	if err != nil {
+		return v, err
+	}
+	reply, err = c.send(ctx, server, m, before)
+	if again := judge(m.Id, reply, err); again.done || again.unclear || again.class != dnsctl.ClassAuth {
+		return again, nil
+	}
+	return v, nil
 }
 
 func (c *Client) key(zone dnsctl.Zone) (Key, error) {
