@@ -21,7 +21,7 @@ schema=/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pdns-backend-sqlite3 >/dev/null
 }
 
-run=(go test -tags dns -p 1 -json -count=1 -timeout "${OFFRAMP_DNS_TIMEOUT:-20m}" "$@" ./e2e/dns)
+run=(go test -tags dns -p 1 -parallel 12 -json -count=1 -timeout "${OFFRAMP_DNS_TIMEOUT:-20m}" "$@" ./e2e/dns)
 go test -tags dns -exec true ./e2e/dns >/dev/null # compiles, and downloads what it must, outside
 if [ "$(id -u)" = 0 ] && hack/need.sh unshare util-linux && hack/need.sh ip iproute2 && unshare -n true 2>/dev/null; then
   say "running in a network namespace"

@@ -37,6 +37,8 @@ type options struct {
 	key bindtest.Key
 	// fixed: the server gives the addresses of a set always in the same order, where it can.
 	fixed bool
+	// secondaries are told of changes, where the server is a BIND.
+	secondaries []string
 	// listen is an address to take instead of a free one.
 	listen string
 }
@@ -107,6 +109,7 @@ func startBIND(t *testing.T, o options) *primary {
 	policy := fmt.Sprintf("allow-update { key %q; };", o.key.Name)
 	b := bindtest.Start(t, bindtest.Options{
 		Zone: apex, Records: o.records, Key: o.key, Strangers: []bindtest.Key{stranger()}, Control: true, Policy: policy, Fixed: o.fixed,
+		Secondaries: o.secondaries,
 	})
 	return &primary{
 		kind: "BIND", address: b.Address, key: o.key, kill: b.Kill, restart: func(t *testing.T) { t.Helper(); b.Restart(t) },
@@ -267,7 +270,13 @@ func startPowerDNS(t *testing.T, o options) *primary {
 	d := newDaemon(t)
 	host, port, _ := strings.Cut(o.listen, ":")
 	d.write(t, "zone", zoneFile(o))
+	// What its packet cache holds, 20 s by default, it gives in one order.
+	cache := 0
+	if o.fixed {
+		cache = 20
+	}
 	d.write(t, "pdns.conf", fmt.Sprintf(`launch=gsqlite3
+cache-ttl=%[4]d
 gsqlite3-database=%[1]s/pdns.sqlite3
 local-address=%[2]s
 local-port=%[3]s
@@ -281,7 +290,7 @@ disable-syslog=yes
 security-poll-suffix=
 receiver-threads=1
 distributor-threads=1
-`, d.dir, host, port))
+`, d.dir, host, port, cache))
 	schema, err := os.ReadFile("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql")
 	if err != nil {
 		t.Fatalf("%v: install the Debian package pdns-backend-sqlite3", err)

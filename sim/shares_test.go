@@ -1,4 +1,4 @@
-package dns
+package sim_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"offramp.dev/dnsctl"
+	"offramp.dev/e2e/dns"
 	"offramp.dev/migration"
 	"offramp.dev/sim"
 )
@@ -36,10 +37,10 @@ func shareOfNew(t *testing.T, percent int32) float64 {
 	t.Helper()
 	zone := dnsctl.Zone{Object: "test", Apex: "example.test", Primary: "ns1:53", Servers: []string{"ns2:53"}}
 	name := dnsctl.Name{
-		Name: "www.example.test", Zone: "test", Old: Addresses("192.0.2.10"), New: Addresses("198.51.100.20"), LowTTL: uint32(ttl / time.Second),
-		Snapshot: dnsctl.RecordSet{A: dnsctl.RRset{Addresses: Addresses("192.0.2.10"), TTL: 3600}},
+		Name: "www.example.test", Zone: "test", Old: dns.Addresses("192.0.2.10"), New: dns.Addresses("198.51.100.20"), LowTTL: uint32(ttl / time.Second),
+		Snapshot: dnsctl.RecordSet{A: dnsctl.RRset{Addresses: dns.Addresses("192.0.2.10"), TTL: 3600}},
 	}
-	w := NewWalk(nil, []dnsctl.Zone{zone}, []dnsctl.Name{name}, []int32{percent, 100}).Virtual(time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC))
+	w := dns.NewWalk(nil, []dnsctl.Zone{zone}, []dnsctl.Name{name}, []int32{percent, 100}).Virtual(time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC))
 	zones := sim.NewZones(w.Clock)
 	zones.Add(zone, map[string]dnsctl.RecordSet{name.Name: name.Snapshot})
 	w.Port, w.Plan.Settings.StepSoak = zones, 24*3600
@@ -58,7 +59,7 @@ func shareOfNew(t *testing.T, percent int32) float64 {
 }
 
 // countFetches goes on for a while. Between two passes the servers' answers stay, so that whoever asks then gets them.
-func countFetches(ctx context.Context, w *Walk, zones *sim.Zones, name dnsctl.Name, during time.Duration) (float64, error) {
+func countFetches(ctx context.Context, w *dns.Walk, zones *sim.Zones, name dnsctl.Name, during time.Duration) (float64, error) {
 	rng := rand.New(rand.NewPCG(1, uint64(during)))
 	begin, fetches, fresh := w.Clock(), 0, 0.0
 	for at := begin; at.Before(begin.Add(during)); at = w.Clock() {
