@@ -35,7 +35,11 @@ type collection struct {
 	// pools are MetalLB's objects, as read.
 	pools held
 	// origins of the objects of files, by objectKey.
-	origins map[string]manifest.Origin
+	origins map[string]place
+	// mixed: objects of more than one cluster were told.
+	mixed bool
+	// scratch is used again for every Service of a file.
+	scratch []byte
 	// replicaSets by "ns/name", as one of their Pods shows them; see addReplicaSets.
 	replicaSets map[string]inventory.Workload
 	// failed: something was reported as wrong; the answer is not the whole one.
@@ -76,21 +80,36 @@ func (a *app) collectFiles(ctx context.Context, paths []string) (*collection, er
 	return c, nil
 }
 
+// place is where an object of a file stands first, and which it is.
+type place struct {
+	manifest.Origin
+	uid types.UID
+}
+
 // origin tells where an object of a file stands, by its name in findings: "Service ns/name", "Node name". Of an object that
 // was given more than once it is the first place. Objects of a cluster have none.
 func (c *collection) origin(key string) (manifest.Origin, bool) {
 	o, found := c.origins[key]
-	return o, found
+	return o.Origin, found
 }
 
-// remember keeps the place of the object that is called key.
-func (c *collection) remember(key string, at manifest.Origin) {
+// remember keeps the place of the object that is called key. One name with two UIDs is told once: whoever gives the exports
+// of two clusters together gives hundreds of them.
+func (c *collection) remember(key string, at manifest.Origin, uid types.UID) error {
 	if c.origins == nil {
-		c.origins = map[string]manifest.Origin{}
+		c.origins = map[string]place{}
 	}
-	if _, known := c.origins[key]; !known {
-		c.origins[key] = at
+	first, known := c.origins[key]
+	if !known {
+		c.origins[key] = place{at, uid}
+		return nil
 	}
+	if c.mixed || uid == "" || first.uid == "" || uid == first.uid {
+		return nil
+	}
+	c.mixed = true
+	return fmt.Errorf("%s has UID %s here and %s at %s: the input holds objects of more than one cluster, or of two times, "+
+		"and the first of each name was read; look at each cluster by itself", key, uid, first.uid, first.Origin)
 }
 
 // objectKey is how findings name an object.
@@ -113,19 +132,33 @@ func (c *collection) read(o manifest.Object) error {
 	case o.Kind == "ConfigMap" && !aboutCluster(o):
 		return nil
 	}
-	err := decode(o, object)
-	if err == nil {
-		if light, kept := lighten(object); kept {
-			c.add(light)
-		}
-		c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin)
-		return nil
+	doubles, err := decodeStrict(c.withoutHistory(o), object)
+	if err != nil {
+		return c.notDecoded(o, err)
 	}
+	if light, kept := lighten(object); kept {
+		c.add(light)
+	}
+	return errors.Join(doubles, c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin, object.GetUID()))
+}
+
+// withoutHistory leaves out what is dropped anyway of a Service without the field, before it is decoded: most Services of a
+// big cluster are such, and most of each is its history. The field may be written with escapes.
+func (c *collection) withoutHistory(o manifest.Object) manifest.Object {
+	if o.Kind == "Service" && !mayCarry(o.JSON) {
+		c.scratch = manifest.WithoutHistory(c.scratch[:0], o.JSON)
+		o.JSON = c.scratch
+	}
+	return o
+}
+
+// notDecoded keeps in mind a Service that carries the field and does not decode.
+func (c *collection) notDecoded(o manifest.Object, err error) error {
 	var bad *DecodeError
 	if errors.As(err, &bad) && o.Kind == "Service" && carriesField(o.JSON) {
 		if namespace, name := identity(o); name != unnamed {
-			c.remember(objectKey(o.Kind, namespace, name), o.Origin)
 			c.unreadable = append(c.unreadable, unreadable{namespace, name, labelsOf(o.JSON), bad})
+			return errors.Join(err, c.remember(objectKey(o.Kind, namespace, name), o.Origin, ""))
 		}
 	}
 	return err

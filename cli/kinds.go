@@ -115,10 +115,28 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 
 // decode reads one object as the API server would: case matters, unknown fields do not.
 func decode(o manifest.Object, into client.Object) error {
-	err := kjson.UnmarshalCaseSensitivePreserveInts(o.JSON, into)
+	_, err := decodeStrict(o, into)
+	return err
+}
+
+// decodeStrict also tells the fields that stand there twice; the last one was read, as the API server would.
+func decodeStrict(o manifest.Object, into client.Object) (doubles, err error) {
+	strict, err := kjson.UnmarshalStrict(o.JSON, into, kjson.DisallowDuplicateFields)
 	if err == nil {
-		return named(o, into)
+		return doubled(o, strict), named(o, into)
 	}
+	return nil, undecodable(o, err)
+}
+
+func doubled(o manifest.Object, strict []error) error {
+	if len(strict) == 0 {
+		return nil
+	}
+	return &DecodeError{Object: identify(o), Err: fmt.Errorf("%w; the last one was read", errors.Join(strict...))}
+}
+
+// undecodable names object and field.
+func undecodable(o manifest.Object, err error) error {
 	out := &DecodeError{Object: identify(o), Err: err}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		out.Field = mismatch.Field

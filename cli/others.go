@@ -47,8 +47,7 @@ func (c *collection) readOther(o manifest.Object) error {
 		return &DecodeError{Object: o.Kind, Field: "metadata.name", Err: errors.New("is missing; give the object a name")}
 	}
 	c.addOther(object)
-	c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin)
-	return nil
+	return c.remember(objectKey(o.Kind, object.GetNamespace(), object.GetName()), o.Origin, object.GetUID())
 }
 
 func (c *collection) addOther(object *unstructured.Unstructured) {
