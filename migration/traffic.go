@@ -28,6 +28,8 @@ type TrafficInput struct {
 	BootIDs map[string]string
 	// Observations of all sources; those that do not speak of Nodes are ignored.
 	Observations []*v1alpha1.Observation
+	// Heartbeats of the agents, by node. Nil, or none for a node: a report is as old as it says.
+	Heartbeats map[string]Heartbeat
 	// Addresses, in canonical form, and Ports ("TCP/80") of the path.
 	Addresses []string
 	Ports     []string
@@ -37,6 +39,13 @@ type TrafficInput struct {
 	// LoadBalancer Service of ours) the caller sets Announcer.
 	Settings  Settings
 	ProxyGoes bool
+}
+
+// Heartbeat is what the Lease of a node's agent says: nothing has changed since the report of that name, up to then.
+type Heartbeat struct {
+	// Report is the holderIdentity, and At the renewTime.
+	Report string
+	At     time.Time
 }
 
 // Traffic is the drain verdict: who uses a path, or why that cannot be told. Every node must have a report that is
@@ -150,6 +159,9 @@ func (t *tally) fault(o *v1alpha1.Observation) string {
 		return why
 	}
 	s := &o.Status
+	if len(s.BlindSpots) > 0 {
+		return blindness(s.BlindSpots[0])
+	}
 	switch {
 	case s.Watched != t.in.Watched:
 		return "the agent watches another set of addresses than it should"
@@ -175,10 +187,10 @@ func knownDatapath(mode v1alpha1.ProxyMode) bool {
 }
 
 func (t *tally) staleness(s *v1alpha1.ObservationStatus) string {
-	now, reported, coverage := t.in.Now, s.ReportedAt.Time, s.CoverageSince.Time
+	now, reported, coverage := t.in.Now, t.reported(s), s.CoverageSince.Time
 	belief := min(time.Duration(s.StaleAfterSeconds)*time.Second, longestBelief)
 	switch {
-	case reported.IsZero() || coverage.IsZero():
+	case s.ReportedAt.IsZero() || coverage.IsZero():
 		return "the report has no time or no begin of coverage"
 	case reported.After(now.Add(clockTolerance)):
 		return "the report is dated " + stampText(reported) + ", which is in the future: the clocks disagree"
@@ -190,6 +202,23 @@ func (t *tally) staleness(s *v1alpha1.ObservationStatus) string {
 		return "the last report is of " + stampText(reported)
 	}
 	return ""
+}
+
+// reported is until when a report is known to have been true. A heartbeat of another report says nothing of this one,
+// which may be the one before it in a cache that lags.
+func (t *tally) reported(s *v1alpha1.ObservationStatus) time.Time {
+	beat, ok := t.in.Heartbeats[s.Node]
+	if ok && s.Source == v1alpha1.SourceNode && s.Report != "" && beat.Report == s.Report && beat.At.After(s.ReportedAt.Time) {
+		return beat.At
+	}
+	return s.ReportedAt.Time
+}
+
+func blindness(b v1alpha1.BlindSpot) string {
+	if b.Message == "" {
+		return "the agent may not see everything (" + string(b.Reason) + ")"
+	}
+	return "the agent may not see everything (" + string(b.Reason) + ": " + addresspool.Quote(b.Message) + ")"
 }
 
 func stampText(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -106,7 +106,13 @@ func TestAFalseZeroIsUnknown(t *testing.T) {
 		}, "signal Counters is missing"},
 		"an eBPF datapath bypasses conntrack": {edit(func(s *seen) { s.ProxyMode = v1alpha1.ProxyOther }), `datapath "Other"`},
 		"the datapath is not known":           {edit(func(s *seen) { s.ProxyMode = "" }), `datapath ""`},
-		"the report has no boot":              {edit(func(s *seen) { s.BootID = "" }), "since which boot"},
+		"a flowtable takes packets past the counters": {edit(func(s *seen) {
+			s.BlindSpots = []v1alpha1.BlindSpot{{Reason: v1alpha1.BlindOffload, Message: "flowtable inet x f"}}
+		}), `node b: the agent may not see everything (Offload: "flowtable inet x f")`},
+		"a program on the device takes packets": {edit(func(s *seen) {
+			s.BlindSpots = []v1alpha1.BlindSpot{{Reason: v1alpha1.BlindXDP}}
+		}), "node b: the agent may not see everything (XDP)"},
+		"the report has no boot": {edit(func(s *seen) { s.BootID = "" }), "since which boot"},
 		"the node was rebooted": {
 			func(in *TrafficInput) { in.BootIDs = map[string]string{"a": "boot-a", "b": "boot-2"} },
 			"b: the node was rebooted",
@@ -154,6 +160,40 @@ func TestAFalseZeroIsUnknown(t *testing.T) {
 			}
 			if !strings.Contains(got.QuietSince.Why, c.why) || got.Established.Why != got.QuietSince.Why {
 				t.Errorf("why %q and %q, want %q", got.QuietSince.Why, got.Established.Why, c.why)
+			}
+		})
+	}
+}
+
+func TestAReportIsAsFreshAsTheHeartbeatThatNamesIt(t *testing.T) {
+	t.Parallel()
+	beat := func(report string, age time.Duration) map[string]Heartbeat {
+		return map[string]Heartbeat{"b": {Report: report, At: trafficNow.Add(-age)}}
+	}
+	for name, c := range map[string]struct {
+		report string
+		beats  map[string]Heartbeat
+		source v1alpha1.ObservationSource
+		why    string
+	}{
+		"a heartbeat of the report":                       {"r1", beat("r1", time.Second), v1alpha1.SourceNode, ""},
+		"no heartbeat":                                    {"r1", nil, v1alpha1.SourceNode, "last report is of"},
+		"a heartbeat that stopped":                        {"r1", beat("r1", 61*time.Second), v1alpha1.SourceNode, "last report is of"},
+		"a heartbeat of a later report that is not here":  {"r1", beat("r2", time.Second), v1alpha1.SourceNode, "last report is of"},
+		"a heartbeat without a name for one without":      {"", beat("", time.Second), v1alpha1.SourceNode, "last report is of"},
+		"a heartbeat from the future":                     {"r1", beat("r1", -time.Minute), v1alpha1.SourceNode, "the clocks disagree"},
+		"a node's heartbeat does not vouch for others":    {"r1", beat("r1", time.Second), v1alpha1.SourceImported, "last report is of"},
+		"a heartbeat before the report makes it no older": {"r1", beat("r1", 3*time.Minute), v1alpha1.SourceNode, "last report is of " + stampText(ago(2*time.Minute).Time)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := trafficInput(report("a", nil), report("b", func(s *seen) {
+				s.Report, s.Source, s.ReportedAt = c.report, c.source, ago(2*time.Minute)
+			}))
+			in.Heartbeats = c.beats
+			got := Traffic(in)
+			if got.QuietSince.Known != (c.why == "") || !strings.Contains(got.QuietSince.Why, c.why) {
+				t.Errorf("got %+v, want why %q", got.QuietSince, c.why)
 			}
 		})
 	}

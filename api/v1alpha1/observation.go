@@ -53,6 +53,12 @@ type ObservationStatus struct {
 	// reportedAt is when the source last wrote; older than staleAfterSeconds means unknown.
 	// +required
 	ReportedAt metav1.Time `json:"reportedAt"`
+	// report names what was written last. While the Lease of the source (of the agent, in its namespace, by the name of this
+	// object) has this name as its holderIdentity, nothing has changed up to the Lease's renewTime. Empty: only reportedAt counts.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=64
+	Report string `json:"report,omitempty"`
 	// staleAfterSeconds is how long the report may be believed.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -79,6 +85,11 @@ type ObservationStatus struct {
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=128
 	BootID string `json:"bootID,omitempty"`
+	// blindSpots are what may keep the source from seeing packets or connections now. With any of them its silence is unknown.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	BlindSpots []BlindSpot `json:"blindSpots,omitempty"`
 	// gaps are the latest interruptions of coverage, newest last.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
@@ -132,10 +143,49 @@ type TupleTraffic struct {
 	// lastAttempt is when somebody last tried to connect, answered or not.
 	// +optional
 	LastAttempt *metav1.Time `json:"lastAttempt,omitempty"`
+	// translated connections now: the backend does not see the address of the client, because the node puts another in its
+	// place.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Translated int64 `json:"translated,omitempty"`
+	// listener is set where a process of the node itself listens on the port: without the rules of the Service, what is sent
+	// to an address that the node has reaches that process.
+	// +optional
+	Listener bool `json:"listener,omitempty"`
+}
+
+// BlindReason is why a source may not see everything.
+// +kubebuilder:validation:Enum=Offload;XDP;TrafficControl;ConntrackPressure;Undetermined
+type BlindReason string
+
+// The reasons.
+const (
+	// BlindOffload: a flowtable takes packets of known connections past the counters.
+	BlindOffload BlindReason = "Offload"
+	// BlindXDP: a program on a network device may take packets before netfilter sees them.
+	BlindXDP BlindReason = "XDP"
+	// BlindTrafficControl: a program at the ingress of a network device may take packets before netfilter sees them.
+	BlindTrafficControl BlindReason = "TrafficControl"
+	// BlindPressure: the conntrack table is nearly full, so that entries are dropped before their time.
+	BlindPressure BlindReason = "ConntrackPressure"
+	// BlindUndetermined: it could not be looked whether there is one of the others.
+	BlindUndetermined BlindReason = "Undetermined"
+)
+
+// BlindSpot is one thing that may keep a source from seeing everything.
+type BlindSpot struct {
+	// reason of the blindness.
+	// +required
+	Reason BlindReason `json:"reason"`
+	// message for a human: which device, or which table.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
 }
 
 // GapReason is why an observation has a gap.
-// +kubebuilder:validation:Enum=Started;SignalsChanged;DatapathChanged;CountersLost;EventsLost;EntriesVanished;TooManyTuples
+// +kubebuilder:validation:Enum=Started;SignalsChanged;DatapathChanged;CountersLost;EventsLost;EntriesVanished;TooManyTuples;ConntrackPressure
 type GapReason string
 
 // The reasons.
@@ -155,6 +205,8 @@ const (
 	GapVanished GapReason = "EntriesVanished"
 	// GapTuples: too many tuples began later than the rest, so that all of them count from the latest.
 	GapTuples GapReason = "TooManyTuples"
+	// GapPressure: the conntrack table was full, and the kernel dropped entries or packets.
+	GapPressure GapReason = "ConntrackPressure"
 )
 
 // ObservationGap is one interruption of coverage.
