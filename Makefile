@@ -109,6 +109,10 @@ e2e-down: ## Delete the cluster, its hosts and its network, and stop the engine 
 bench: ## Run the benchmarks once each.
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-inventory
+bench-inventory: ## The inventory of 50,000 Services against jq on the same file: time and memory.
+	hack/bench-inventory.sh
+
 ##@ Build
 
 .PHONY: build
