@@ -148,12 +148,14 @@ func (r *Services) lost(ctx context.Context, svc *corev1.Service) ([]v1alpha1.Se
 func (r *Services) group(ctx context.Context, svc *corev1.Service) []v1alpha1.ServiceReference {
 	var all corev1.ServiceList
 	var policies v1alpha1.MigrationPolicyList
-	if errors.Join(r.Client.List(ctx, &all), r.Client.List(ctx, &policies)) != nil {
+	if errors.Join(r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy), r.Client.List(ctx, &policies)) != nil {
 		return nil
 	}
 	c := inventory.Cluster{}
 	for i := range all.Items {
-		c.Services = append(c.Services, &all.Items[i])
+		if carries(&all.Items[i]) {
+			c.Services = append(c.Services, &all.Items[i])
+		}
 	}
 	for i := range policies.Items {
 		c.Policies = append(c.Policies, &policies.Items[i])
@@ -165,6 +167,11 @@ func (r *Services) group(ctx context.Context, svc *corev1.Service) []v1alpha1.Se
 		}
 	}
 	return nil
+}
+
+// carries tells whether a Service holds an address from outside: the others, most of a cluster's, join no group.
+func carries(s *corev1.Service) bool {
+	return len(s.Spec.ExternalIPs) > 0 || s.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
 func optedIn(members []string, all []corev1.Service) []v1alpha1.ServiceReference {

@@ -174,7 +174,8 @@ func fakeClient(t *testing.T, services []*corev1.Service) client.Client {
 			t.Fatal(err)
 		}
 	}
-	b := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.EntryPoint{})
+	b := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.EntryPoint{}).
+		WithIndex(&v1alpha1.EntryPoint{}, membersIndex, membersOf)
 	for _, svc := range services {
 		b = b.WithObjects(svc.DeepCopy())
 	}

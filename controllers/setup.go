@@ -8,35 +8,83 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"offramp.dev/addresspool"
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/gateway"
+	"offramp.dev/observe"
 )
 
 // Add registers every reconciler with the manager. The walk is also called for what its objects' surroundings do.
 func Add(mgr ctrl.Manager, p *Ports) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.EntryPoint{}, membersIndex, membersOf); err != nil {
+		return fmt.Errorf("indexing EntryPoints by member: %w", err)
+	}
 	for _, r := range Reconcilers(p) {
 		b := ctrl.NewControllerManagedBy(mgr).Named(r.Name).For(r.For).WithOptions(options(r))
 		if _, ok := r.For.(*v1alpha1.EntryPoint); ok {
 			for _, o := range related(mgr) {
 				b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(p.concerned))
 			}
+			b = b.Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(p.served), builder.WithPredicates(readiness()))
 		}
 		if err := b.Complete(reconcile.Func(r.Do)); err != nil {
 			return fmt.Errorf("adding reconciler %s: %w", r.Name, err)
 		}
 	}
 	return NewCatalog(p).add(mgr)
+}
+
+// membersIndex finds EntryPoints by "namespace/name" of a member.
+const membersIndex = "spec.members"
+
+func membersOf(o client.Object) []string {
+	ep, ok := o.(*v1alpha1.EntryPoint)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, m := range ep.Spec.Members {
+		out = append(out, m.Namespace+"/"+m.Name)
+	}
+	return out
+}
+
+// served are the entry points whose member an EndpointSlice serves.
+func (p *Ports) served(ctx context.Context, o client.Object) []reconcile.Request {
+	var all v1alpha1.EntryPointList
+	member := o.GetNamespace() + "/" + o.GetLabels()[discoveryv1.LabelServiceName]
+	if err := p.Client.List(ctx, &all, client.MatchingFields{membersIndex: member}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range all.Items {
+		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: all.Items[i].Name}})
+	}
+	return out
+}
+
+// readiness lets only those changes of endpoints through that make a Service ready or not: Pods that come and go beside
+// others call for no pass.
+func readiness() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*discoveryv1.EndpointSlice)
+		after, alsoOK := e.ObjectNew.(*discoveryv1.EndpointSlice)
+		return !ok || !alsoOK || observe.Ready(before) != observe.Ready(after)
+	}}
 }
 
 // walksAtOnce is how many entry points are looked at side by side: one whose probes or name servers answer late must not make
@@ -71,7 +119,7 @@ func related(mgr ctrl.Manager) []client.Object {
 // concerned are the entry points that an object belongs to.
 func (p *Ports) concerned(ctx context.Context, o client.Object) []reconcile.Request {
 	var all v1alpha1.EntryPointList
-	if err := p.Client.List(ctx, &all); err != nil {
+	if err := p.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var out []reconcile.Request

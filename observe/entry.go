@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -59,9 +60,14 @@ func pointers[T any](list []T) []*T {
 	return out
 }
 
+// optionalWait is how long a pass waits for a kind that it can do without: an informer that may not list never syncs.
+const optionalWait = 5 * time.Second
+
 // endpointSlices are those of the Services, from the cache. Whoever has a selector has a slice, if an empty one: where one
 // is missing the cache lags, or nobody writes them, and nothing can be said of readiness.
 func (l *Looker) endpointSlices(ctx context.Context, services []*corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+	ctx, cancel := context.WithTimeout(ctx, optionalWait)
+	defer cancel()
 	out := []*discoveryv1.EndpointSlice{}
 	for _, s := range services {
 		var list discoveryv1.EndpointSliceList
@@ -84,6 +90,8 @@ func (l *Looker) gateways(ctx context.Context, settings *v1alpha1.GatewaySetting
 	if !l.serves(schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"}) {
 		return out, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, optionalWait)
+	defer cancel()
 	var list gatewayv1.GatewayList
 	if err := l.Cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Gateways: %w", err)

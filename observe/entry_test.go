@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -172,4 +173,24 @@ func TestWhatCannotBeReadOfTheClusterIsUnseenAndKeepsTheRest(t *testing.T) {
 	if got.serviceCIDRs != nil || got.apiServers != nil {
 		t.Error("what was not seen is nil, never empty")
 	}
+}
+
+func TestAnInformerThatNeverSyncsHoldsNoPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := fake.NewClientBuilder().WithScheme(entryScheme(t)).WithInterceptorFuncs(interceptor.Funcs{
+			List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		}).Build()
+		l := NewLooker(Ports{Cached: cl, Serves: func(schema.GroupVersionKind) bool { return true }})
+		web := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+		if list, err := l.endpointSlices(t.Context(), []*corev1.Service{web}); list != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("EndpointSlices %v (%v)", list, err)
+		}
+		if list, err := l.gateways(t.Context(), nil); list != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Gateways %v (%v)", list, err)
+		}
+	})
 }

@@ -145,6 +145,9 @@ func trimEndpoints(s *discoveryv1.EndpointSlice) {
 	s.Labels = kept
 }
 
+// Ready tells whether one of the endpoints gets traffic.
+func Ready(s *discoveryv1.EndpointSlice) bool { return slices.ContainsFunc(s.Endpoints, isReady) }
+
 func isReady(e discoveryv1.Endpoint) bool {
 	return len(e.Addresses) > 0 && (e.Conditions.Ready == nil || *e.Conditions.Ready)
 }
