@@ -23,6 +23,9 @@ import (
 // catalogEvery is how often the catalog is counted, if anything changed that it depends on.
 const catalogEvery = 10 * time.Second
 
+// recountEvery is how often it is counted whatever happened: what is true of the whole cluster changes without an event here.
+const recountEvery = 5 * time.Minute
+
 // The states of a Service in the catalog.
 const (
 	// StateUncovered: it carries the field, and no EntryPoint holds it.
@@ -47,6 +50,8 @@ type Catalog struct {
 
 	looker  *observe.Looker
 	changed atomic.Bool
+	// last is when it was counted last; only pass touches it.
+	last time.Time
 }
 
 // NewCatalog makes a Catalog that has not counted yet.
@@ -108,8 +113,9 @@ func (c *Catalog) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.changed.Swap(false) {
-		counted.note(nil, seen, c.Now())
+	now := c.Now()
+	if !c.changed.Swap(false) && now.Sub(c.last) < recountEvery {
+		counted.note(nil, seen, now)
 		return nil
 	}
 	services, err := c.count(ctx)
@@ -117,7 +123,8 @@ func (c *Catalog) pass(ctx context.Context) error {
 		c.changed.Store(true)
 		return err
 	}
-	counted.note(services, seen, c.Now())
+	c.last = now
+	counted.note(services, seen, now)
 	return nil
 }
 
@@ -141,17 +148,17 @@ func classes(catalog inventory.Catalog, services []corev1.Service, walks []v1alp
 			holder[m.Namespace+"/"+m.Name] = &walks[i]
 		}
 	}
-	out, carries := map[class]int{}, map[string]bool{}
+	out, placed := map[class]int{}, map[string]bool{}
 	for i := range catalog.EntryPoints {
 		e := &catalog.EntryPoints[i]
 		for _, key := range e.Services {
-			carries[key] = true
+			placed[key] = true
 			out[classOf(e, holder[key])]++
 		}
 	}
 	for i := range services {
 		key := services[i].Namespace + "/" + services[i].Name
-		if ep := holder[key]; ep != nil && !carries[key] {
+		if ep := holder[key]; ep != nil && !placed[key] {
 			out[class{StateReleased, nextReason(ep)}]++
 		}
 	}

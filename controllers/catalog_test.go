@@ -176,7 +176,8 @@ func TestTheCatalogCountsOnlyAfterAnEventAndAgainAfterAFailure(t *testing.T) {
 			return c.List(ctx, list, o...)
 		},
 	})
-	c := NewCatalog(&Ports{Ports: observe.Ports{Cached: cl, Live: cl, Now: time.Now}, Client: cl})
+	now := time.Unix(1000, 0)
+	c := NewCatalog(&Ports{Ports: observe.Ports{Cached: cl, Live: cl, Now: func() time.Time { return now }}, Client: cl})
 	pass := func(wantErr bool, wantLists int) {
 		t.Helper()
 		if err := c.pass(context.Background()); (err != nil) != wantErr || lists["*v1.ServiceList"] != wantLists {
@@ -193,4 +194,7 @@ func TestTheCatalogCountsOnlyAfterAnEventAndAgainAfterAFailure(t *testing.T) {
 	broken = false
 	pass(false, 3)
 	pass(false, 3)
+	now = now.Add(recountEvery)
+	pass(false, 4)
+	pass(false, 4)
 }
