@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 rounds=${1:-5} services=${SERVICES:-50000} limit=$((300 * 1024))
 hack/need.sh jq jq
-hack/need.sh time time
+[ -x /usr/bin/time ] || { echo "bench-inventory.sh: /usr/bin/time is missing: install the Debian package time" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -43,7 +43,7 @@ jq --indent 4 'del(.items[].metadata.managedFields)' "$work/compact.json" > "$wo
 run() {
   local name=$1 code=0
   shift
-  command time -q -o "$work/one" -f '%e %M' "$@" > "$work/out" || code=$?
+  /usr/bin/time -q -o "$work/one" -f '%e %M' "$@" > "$work/out" 2> /dev/null || code=$?
   [ "$code" = 0 ] || [ "$code" = 2 ] || { echo "bench-inventory.sh: $* ended with $code" >&2; exit 1; }
   tail -n 1 "$work/one" >> "$work/$name"
 }
