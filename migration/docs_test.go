@@ -120,6 +120,25 @@ Codes are stable: a code keeps its meaning, new ones may come. A finding that bl
 	for _, r := range ReasonDocs() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Reason, r.Verdict, r.Meaning)
 	}
+	b.WriteString(`
+## RollbackAvailable
+
+True only if a dry run of every step back passes now, False if one does not, Unknown if that cannot be told. It is looked at
+while the walk is under way, at most once a minute, and in retention every ` + "`recheckSeconds`" + `. Before release it says what going
+back after release would meet. A row that would hold the way back (a name that somebody else owns) shows its own reason.
+
+| reason | verdict | meaning |
+|---|---|---|
+`)
+	for _, r := range RollbackReasons() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Reason, r.Verdict, r.Meaning)
+	}
+	b.WriteString(`
+## SnapshotExpired
+
+Only where a retention is set, by the policy or by ` + "`kubectl offramp extend`" + `. True while the snapshot is still held although its
+time is over; nothing is deleted then: raise the goal to Forget, or extend it.
+`)
 	return b.String()
 }
 

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"strings"
+	"time"
 
 	"offramp.dev/api/v1alpha1"
 )
@@ -114,7 +115,7 @@ func ttlRestored(w *walk) outcome {
 
 // forgotten: the way back may go once five facts hold.
 func forgotten(w *walk) outcome {
-	for _, fact := range []func(*walk) outcome{oldSilent, addressFree, ttlOver, stillGood} {
+	for _, fact := range []func(*walk) outcome{oldSilent, addressFree, ttlOver, stillGood, unretained} {
 		if o := fact(w); !o.passes() {
 			return o
 		}
@@ -161,6 +162,14 @@ func ttlOver(w *walk) outcome {
 }
 
 func stillGood(w *walk) outcome { return w.good(false) }
+
+// unretained: nobody asked to keep the way back for longer. The end of that time is no evidence: it forgets nothing by itself.
+func unretained(w *walk) outcome {
+	if w.Now.Before(w.RetainUntil) {
+		return until(w.RetainUntil, ReasonRetained, "the snapshot is kept until "+w.RetainUntil.UTC().Format(time.RFC3339))
+	}
+	return outcome{}
+}
 
 func (w *walk) waives(g Gate) bool {
 	_, ok := w.Intent.Waived[g]

@@ -56,6 +56,8 @@ type Facts struct {
 	OldUse, NewUse Use
 	// Frozen is the reason of a freeze window that holds now, or "".
 	Frozen string
+	// RetainUntil is until when the snapshot must not be forgotten, whatever the evidence; zero: the evidence alone counts.
+	RetainUntil time.Time
 }
 
 // Intent is the human's part of the EntryPoint, with autoAdvance already applied to Goal.

@@ -105,7 +105,7 @@ func shiftGates() []gate {
 		}, v1alpha1.GoalRelease, ttlRestored, notOnThisWay, false},
 		{GateDoc{
 			Name: GateForgotten, Forward: "Forget",
-			Done: "the old address is silent, nobody else holds it, the TTLs are over and the new path is good",
+			Done: "the old address is silent, nobody else holds it, the TTLs are over, the new path is good and the retention has ended",
 		}, v1alpha1.GoalForget, forgotten, notOnThisWay, false},
 	}
 }

@@ -51,6 +51,11 @@ type Check struct {
 	Kind string     `json:"kind"`
 	Host string     `json:"host,omitempty"`
 	Path string     `json:"path,omitempty"`
+	// Service that a gRPC check asks for, Payload and Expect (base64) of a UDP one, and Hold of a held one, in seconds.
+	Service string `json:"service,omitempty"`
+	Payload string `json:"payload,omitempty"`
+	Expect  string `json:"expect,omitempty"`
+	Hold    int64  `json:"hold,omitempty"`
 }
 
 // Settings are the policy's numbers with the defaults filled in, in seconds.
@@ -66,6 +71,12 @@ type Settings struct {
 	ProbeInterval     int64               `json:"probeInterval"`
 	ProbeTimeout      int64               `json:"probeTimeout"`
 	Vantages          []v1alpha1.Vantage  `json:"vantages"`
+	// FailureLimit and InconclusiveLimit bound what a path may miss; 0 means nothing. MustMatch empty: the default.
+	FailureLimit      int32                  `json:"failureLimit,omitempty"`
+	InconclusiveLimit int32                  `json:"inconclusiveLimit,omitempty"`
+	Headers           []string               `json:"headers,omitempty"`
+	MustMatch         []v1alpha1.ProbeAspect `json:"mustMatch,omitempty"`
+	LatencyPercent    int32                  `json:"latencyPercent,omitempty"`
 	Recheck           int64               `json:"recheck"`
 	OnFailure         v1alpha1.OnFailure  `json:"onFailure"`
 	GatewayClass      string              `json:"gatewayClass,omitempty"`
@@ -77,6 +88,15 @@ type Snapshot struct {
 	Services []ServiceSnapshot `json:"services"`
 	Names    []dnsctl.Name     `json:"names,omitempty"`
 	TakenAt  time.Time         `json:"takenAt"`
+	// Attraction says who brought the packets for each old address at that time.
+	Attraction []Attracted `json:"attraction,omitempty"`
+}
+
+// Attracted says who brings the packets for one address to a node.
+type Attracted struct {
+	Address string              `json:"address"`
+	By      v1alpha1.Attraction `json:"by"`
+	Why     string              `json:"why,omitempty"`
 }
 
 // ServiceSnapshot is one Service as it was. Spec is complete, so that nothing that a later version needs is lost.

@@ -35,6 +35,7 @@ const (
 	ReasonRestored      = "Restored"
 	ReasonNotDenied     = "NotDenied"
 	ReasonNotProven     = "NotProven"
+	ReasonPathDiffers   = "PathDiffers"
 	ReasonTTLRunning    = "TTLRunning"
 	ReasonServersLag    = "ServersLag"
 	ReasonSoaking       = "Soaking"
@@ -48,6 +49,7 @@ const (
 	ReasonPathUnknown   = "PathUnknown"
 	ReasonUseUnknown    = "UseUnknown"
 	ReasonUseShared     = "UseShared"
+	ReasonRetained      = "Retained"
 	ReasonReportOnly    = "ReportOnly"
 	ReasonGoalReached   = "GoalReached"
 	ReasonPaused        = "Paused"
@@ -141,6 +143,7 @@ func waitingReasons() []ReasonDoc {
 	return []ReasonDoc{
 		{ReasonNotDenied, Waiting, "The API server still lets others use a claimed address: install or enforce the guard."},
 		{ReasonNotProven, Waiting, "The new path is not good yet: see the probes in the message."},
+		{ReasonPathDiffers, Waiting, "The new path answers, but otherwise than the old one, in what `probes.mustMatch` of the policy does not bear."},
 		{ReasonAddressMismatch, Waiting, "What serves the new path is not on the pinned address: see the object in the message."},
 		{ReasonNotAccepted, Waiting, "The implementation refused a target object: its own words are in the message."},
 		{ReasonForeignClass, Waiting, "The generated Service has a loadBalancerClass that MetalLB ignores: configure the implementation."},
@@ -152,6 +155,7 @@ func waitingReasons() []ReasonDoc {
 		{ReasonErrorBudget, Waiting, "More than one sample in a hundred failed since the step."},
 		{ReasonManualChange, Waiting, "The zone is manual: make the change that the message shows."},
 		{ReasonInUse, Waiting, "The path is still used, or was within the window."},
+		{ReasonRetained, Waiting, "The snapshot is kept for the policy's retention, or a human extended it; the message says until when."},
 		{ReasonNamesServeNew, Waiting, "Names may still serve the new address, or did since they were last seen without it."},
 	}
 }

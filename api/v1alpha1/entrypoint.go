@@ -45,6 +45,7 @@ const (
 // EntryPointSpec is written by humans only (the plugin writes it on their behalf). The controller creates it once with
 // goal Report.
 // +kubebuilder:validation:XValidation:rule="self.goal in ['Report', 'Stage'] || (has(self.approvedPlan) && self.approvedPlan.size() > 0)",messageExpression="'goal ' + self.goal + ' needs approvedPlan: read the plan with kubectl offramp plan, then approve its hash with kubectl offramp advance'",message="a goal past Stage needs approvedPlan"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.retention) || has(self.retention)",message="retention only moves forward: it cannot be taken away, only extended"
 type EntryPointSpec struct {
 	// policy names the MigrationPolicy that the members opted into. It never changes.
 	// +required
@@ -89,6 +90,28 @@ type EntryPointSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Waivers []Waiver `json:"waivers,omitempty"`
+	// retention keeps the snapshot, and with it the way back, for longer than the policy asks. It only moves forward, and
+	// never past the policy's retention.maxSeconds. Its end deletes nothing.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+}
+
+// Retention is a signed wish to keep the way back until a time.
+type Retention struct {
+	// until is when the snapshot need not be kept any more.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retention.until only moves forward: leave it, or name a later time"
+	Until metav1.Time `json:"until"`
+	// requester signs; it is the user who writes this, and nobody else.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Requester string `json:"requester"`
+	// reason is for the next reader.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
 }
 
 // ServiceReference names one Service.

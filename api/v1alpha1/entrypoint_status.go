@@ -15,7 +15,7 @@ const (
 
 // EntryPointStatus is what the controller saw, decided and did. It is output, never memory.
 type EntryPointStatus struct {
-	// conditions: Ready, Reconciling, Stalled, RollbackAvailable, and one per gate.
+	// conditions: Ready, Reconciling, Stalled, RollbackAvailable, SnapshotExpired where a retention is set, and one per gate.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -77,6 +77,9 @@ type EntryPointStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SharePercent int32 `json:"sharePercent"`
+	// snapshot is what the way back restores; absent before it is taken, and once it is forgotten.
+	// +optional
+	Snapshot *SnapshotStatus `json:"snapshot,omitempty"`
 	// drain is the measured use of the old path.
 	// +optional
 	Drain *DrainStatus `json:"drain,omitempty"`
@@ -132,6 +135,26 @@ type Finding struct {
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=4096
 	Fix string `json:"fix,omitempty"`
+}
+
+// SnapshotStatus says what the way back restores, and for how long it is kept.
+type SnapshotStatus struct {
+	// sha256 of the snapshot, hex: what kubectl offramp snapshot verify computes again.
+	// +required
+	// +kubebuilder:validation:MinLength=64
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256"`
+	// takenAt is when the snapshot was taken.
+	// +required
+	TakenAt metav1.Time `json:"takenAt"`
+	// retainUntil is until when it is kept at least; absent: as long as the evidence asks for. Its end deletes nothing.
+	// +optional
+	RetainUntil *metav1.Time `json:"retainUntil,omitempty"`
+	// limited says that the wish in spec.retention goes past what the policy allows, and until when it would.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=1024
+	Limited string `json:"limited,omitempty"`
 }
 
 // DrainStatus sums up who still uses the old path.

@@ -50,6 +50,9 @@ type MigrationPolicySpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2592000
 	SoakSeconds *int32 `json:"soakSeconds,omitempty"`
+	// retention is how long the way back is kept after release.
+	// +optional
+	Retention RetentionSettings `json:"retention,omitempty"`
 	// recheckSeconds is how often a finished walk in retention looks again. Default 3600.
 	// +optional
 	// +kubebuilder:validation:Minimum=60
@@ -218,6 +221,42 @@ type ProbeSettings struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Vantages []Vantage `json:"vantages,omitempty"`
+	// ports say how single ports are checked, where more is known than their Service says.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=protocol
+	// +listMapKey=port
+	Ports []PortProbe `json:"ports,omitempty"`
+	// failureLimit is how many of the last ten rounds may fail before the path has failed. Default 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	FailureLimit *int32 `json:"failureLimit,omitempty"`
+	// inconclusiveLimit is how many rounds in a row may measure nothing before the path is unknown again. Default 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	InconclusiveLimit *int32 `json:"inconclusiveLimit,omitempty"`
+	// headers whose values are compared.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[-A-Za-z0-9_]+$`
+	// +listType=set
+	Headers []string `json:"headers,omitempty"`
+	// mustMatch are the aspects in which a difference that nothing explains fails the new path; other differences are listed
+	// only. Default [Status, Certificate].
+	// +optional
+	// +kubebuilder:validation:MaxItems=7
+	// +listType=set
+	MustMatch []ProbeAspect `json:"mustMatch,omitempty"`
+	// latencyPercent is how long 95 of 100 checks of the new path may take, in percent of the old. Default 200.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=10000
+	LatencyPercent *int32 `json:"latencyPercent,omitempty"`
 }
 
 // Attraction is what brings packets for the old address to a node.
@@ -251,6 +290,21 @@ type DrainSettings struct {
 	// attraction of the old addresses, where the admin knows it. Default Unknown.
 	// +optional
 	Attraction Attraction `json:"attraction,omitempty"`
+}
+
+// RetentionSettings say how long a snapshot is kept. Time alone never deletes one: that takes the goal Forget and its facts.
+// +kubebuilder:validation:XValidation:rule="!has(self.seconds) || self.seconds <= (has(self.maxSeconds) ? self.maxSeconds : 31536000)",message="retention.seconds must not be more than retention.maxSeconds (default 31536000, a year)"
+type RetentionSettings struct {
+	// seconds for which a snapshot is kept at least, from release on. Absent: as long as the evidence of Forgotten asks for.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=315360000
+	Seconds *int32 `json:"seconds,omitempty"`
+	// maxSeconds from release on up to which kubectl offramp extend may keep it. Default 31536000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	MaxSeconds *int32 `json:"maxSeconds,omitempty"`
 }
 
 // FreezeWindow is a time in which nothing moves forward.
