@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 const (
@@ -126,6 +127,9 @@ func ownCases() map[string]policyCase {
 	for name, c := range observationCases() {
 		out[name] = c
 	}
+	for name, c := range heartbeatCases() {
+		out[name] = c
+	}
 	params := func(data string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: offramp-guard, namespace: offramp-system}" + data + "}"
 	}
@@ -209,6 +213,26 @@ func observationCases() map[string]policyCase {
 		"nobody else overwrites what an agent wrote":  other(node1, obs("node-1", ", status: {source: External}"), "written by the agent of that node only"),
 		"an external prober writes a source External": other(obs("paris", ""), obs("paris", ", status: {source: External}"), ""),
 		"others may label a node's Observation":       other(node1, strings.Replace(node1, "name: node-1}", "name: node-1, labels: {a: b}}", 1), ""),
+	}
+}
+
+func heartbeatCases() map[string]policyCase {
+	lease := "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: node-1, namespace: offramp-agent}}"
+	c := func(u user.Info, op admission.Operation, want string) policyCase {
+		out := policyCase{policy: "heartbeat-writers", user: u, operation: op, object: lease, want: want}
+		if op == update {
+			out.old = lease
+		}
+		return out
+	}
+	return map[string]policyCase{
+		"an agent creates its node's Lease":     c(agentOf("node-1"), create, ""),
+		"an agent renews its node's Lease":      c(agentOf("node-1"), update, ""),
+		"an agent vouches for no other node":    c(agentOf("node-2"), update, "by the agent of node node-1 only, not by the one of node node-2"),
+		"a token without a node renews none":    c(agentOf(""), create, "the token names no node"),
+		"nobody else vouches for a node":        c(tenant, update, "only, not by alice"),
+		"the controller vouches for no node":    c(controller, create, "by the agent of node node-1 only"),
+		"an admin vouches for no node, neither": c(admin, update, "by the agent of node node-1 only"),
 	}
 }
 

@@ -180,8 +180,8 @@ func policyNamed(t *testing.T, name string) (*admissionv1.ValidatingAdmissionPol
 func TestEveryPolicyIsBoundAndOnlyTheGeneralOneAudits(t *testing.T) {
 	t.Parallel()
 	found, bindings := policies(t)
-	if len(found) != 9 {
-		t.Errorf("found %d policies, want 9: %v", len(found), slices.Sorted(maps.Keys(found)))
+	if len(found) != 10 {
+		t.Errorf("found %d policies, want 10: %v", len(found), slices.Sorted(maps.Keys(found)))
 	}
 	for name, p := range found {
 		b := bindings[name]
