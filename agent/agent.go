@@ -37,6 +37,10 @@ type Flow struct {
 	Client netip.AddrPort
 	// Replied: packets were seen both ways. Closing: it is being torn down.
 	Replied, Closing bool
+	// HalfClosed: one side has closed it, and the other may still send.
+	HalfClosed bool
+	// Translated: the backend sees another source address than the client's.
+	Translated bool
 	// Left is how long the entry would stand without another packet.
 	Left time.Duration
 	// zoned: it is in a conntrack zone, where another entry may have the same tuple.
@@ -65,6 +69,10 @@ type Reading struct {
 	Counts map[Tuple]Count
 	// Flows that stand now.
 	Flows []Flow
+	// Blind is what may keep the node from seeing everything.
+	Blind []v1alpha1.BlindSpot
+	// Listening are watched tuples that a process of the node would answer; nil where that is not known.
+	Listening map[Tuple]bool
 	// Events since the reading before, in their order.
 	Events []Event
 	// Losses say why this reading does not follow on the one before.

@@ -37,7 +37,7 @@ func entries(watched map[Tuple]bool) ([]Flow, error) {
 	}
 	wanted := func(t Tuple) bool { return watched[t] }
 	for _, request := range requests {
-		err := list(request, func(data []byte) error {
+		err := list(unix.NETLINK_NETFILTER, request, func(data []byte) error {
 			f, ok, err := decode(data, wanted)
 			if ok {
 				out = append(out, f)
@@ -65,17 +65,17 @@ func questions(watched map[Tuple]bool) ([]netlink.Message, error) {
 	}
 	var out []netlink.Message
 	if ipv6 {
-		out = append(out, message(ctMsgGet, netlink.Dump, familyIPv6, nil))
+		out = append(out, message(ctMsgGet, familyIPv6, nil))
 	}
 	if len(addresses) > maxFiltered {
-		return append(out, message(ctMsgGet, netlink.Dump, familyIPv4, nil)), nil
+		return append(out, message(ctMsgGet, familyIPv4, nil)), nil
 	}
 	for addr := range addresses {
 		attributes, err := destination(addr)
 		if err != nil {
 			return nil, fmt.Errorf("writing a conntrack filter for %s: %w", addr, err)
 		}
-		out = append(out, message(ctMsgGet, netlink.Dump, familyIPv4, attributes))
+		out = append(out, message(ctMsgGet, familyIPv4, attributes))
 	}
 	return out, nil
 }
@@ -107,8 +107,8 @@ func destination(addr netip.Addr) ([]byte, error) {
 }
 
 // open opens a socket on which the kernel answers, or fails in time.
-func open() (int, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+func open(family int) (int, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, family)
 	if err != nil {
 		return 0, fmt.Errorf("opening the netlink socket: %w", err)
 	}
@@ -120,8 +120,8 @@ func open() (int, error) {
 
 // list sends one request and gives every message of the answer to take, one by one: a table may have hundreds of
 // thousands of entries, which a library that collects them would hold in memory all at once.
-func list(request netlink.Message, take func([]byte) error) (err error) {
-	fd, err := open()
+func list(family int, request netlink.Message, take func([]byte) error) (err error) {
+	fd, err := open(family)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func TestAConntrackMessageIsReadAsTheKernelWroteIt(t *testing.T) {
 		"an attempt":                  {flow(web, 1, halfOpen), 0, 1},
 		"a connection that is closed": {flow(web, 1, closes), statusSeenReply, 8},
 		"the last acknowledgment":     {flow(web, 1, closes), statusSeenReply, 6},
-		"a side that still talks":     {flow(web, 1, nil), statusSeenReply, 5},
+		"a side that still talks":     {flow(web, 1, half), statusSeenReply, 5},
 		"ipv6": {Flow{
 			Tuple: web6, Client: netip.MustParseAddrPort("[2001:db8::1]:9"), Replied: true, Left: time.Second,
 		}, statusSeenReply, 3},

@@ -3,11 +3,13 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
 
 	"github.com/mdlayher/netlink"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,11 +65,33 @@ func eventsOn() error {
 // Close ends listening.
 func (e *Events) Close() error { return e.conn.Close() }
 
-// Watch says what is kept from now on.
-func (e *Events) Watch(watched map[Tuple]bool) {
+// Watch says what is kept from now on. After an error it is not known what comes.
+func (e *Events) Watch(watched map[Tuple]bool) error {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	before := e.watched
 	e.watched = watched
+	e.mu.Unlock()
+	if before != nil && maps.Equal(addressesOf(before), addressesOf(watched)) {
+		return nil
+	}
+	return e.filter(watched)
+}
+
+// filter lets the kernel drop the events of others.
+func (e *Events) filter(watched map[Tuple]bool) error {
+	program := eventFilter(watched)
+	if program == nil {
+		// One that lets everything through: there is not always another to remove.
+		program = []bpf.Instruction{bpf.RetConstant{Val: letThrough}}
+	}
+	raw, err := bpf.Assemble(program)
+	if err == nil {
+		err = e.conn.SetBPF(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("filtering conntrack events: %w", err)
+	}
+	return nil
 }
 
 // Take gives what came since the last time, and why it is not everything; "" if it is. An error is the end of listening.

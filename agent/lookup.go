@@ -24,7 +24,7 @@ func lookUp(wanted map[pair]bool) (out []Flow, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	fd, err := open()
+	fd, err := open(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func attribute(b []byte, kind uint16, value ...byte) []byte {
 func nest(b []byte, kind uint16, inner func([]byte) []byte) []byte {
 	begin := len(b)
 	b = inner(append(b, 0, 0, 0, 0))
-	binary.NativeEndian.PutUint16(b[begin:], uint16(min(len(b)-begin, maxQuestion)))
+	binary.NativeEndian.PutUint16(b[begin:], uint16((len(b)-begin)&0xffff))
 	binary.NativeEndian.PutUint16(b[begin+2:], kind)
 	for len(b)%unix.NLA_ALIGNTO != 0 {
 		b = append(b, 0)

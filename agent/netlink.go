@@ -14,7 +14,7 @@ import (
 const (
 	ctMsgGet, ctMsgDelete = 1, 2
 
-	ctaTupleOrig, ctaStatus, ctaProtoinfo, ctaTimeout, ctaZone, ctaFilter = 1, 3, 4, 7, 18, 25
+	ctaTupleOrig, ctaTupleReply, ctaStatus, ctaProtoinfo, ctaTimeout, ctaZone, ctaFilter = 1, 2, 3, 4, 7, 18, 25
 
 	ctaTupleIP, ctaTupleProto, ctaTupleZone              = 1, 2, 3
 	ctaIPv4Src, ctaIPv4Dst, ctaIPv6Src, ctaIPv6Dst       = 1, 2, 3, 4
@@ -36,6 +36,7 @@ const (
 const (
 	protoTCP, protoUDP, protoSCTP           = 6, 17, 132
 	tcpFirstClosing, tcpLastClosing         = 6, 8
+	tcpFinWait, tcpCloseWait                = 4, 5
 	sctpClosed                              = 1
 	sctpFirstClosing, sctpLastClosing       = 5, 7
 	genHeader                               = 4 // length of struct nfgenmsg
@@ -44,10 +45,10 @@ const (
 
 var protocols = map[uint8]string{protoTCP: tcp, protoUDP: udp, protoSCTP: sctp}
 
-// message is a conntrack request of a family ("0": both).
-func message(kind netlink.HeaderType, flags netlink.HeaderFlags, family uint8, attributes []byte) netlink.Message {
+// message is a conntrack listing of a family ("0": both).
+func message(kind netlink.HeaderType, family uint8, attributes []byte) netlink.Message {
 	return netlink.Message{
-		Header: netlink.Header{Type: unix.NFNL_SUBSYS_CTNETLINK<<8 | kind, Flags: netlink.Request | flags},
+		Header: netlink.Header{Type: unix.NFNL_SUBSYS_CTNETLINK<<8 | kind, Flags: netlink.Request | netlink.Dump},
 		Data:   append([]byte{family, unix.NFNETLINK_V0, 0, 0}, attributes...),
 	}
 }
@@ -85,6 +86,12 @@ func decode(data []byte, wanted func(Tuple) bool) (f Flow, ours bool, err error)
 			err := each(value, f.original)
 			ours = err == nil && f.Tuple.Protocol != "" && f.Tuple.Address.IsValid() && wanted(f.Tuple)
 			return ours, err
+		case ctaTupleReply:
+			var reply Flow
+			err := each(value, reply.original)
+			// Replies that do not go to the client go to what the node put in its place.
+			f.Translated = reply.Tuple.Address.IsValid() && reply.Tuple.Address != f.Client.Addr()
+			return true, err
 		case ctaStatus:
 			f.Replied = number(value)&statusSeenReply != 0
 		case ctaTimeout:
@@ -150,7 +157,9 @@ func (f *Flow) state(kind uint16, value []byte) (bool, error) {
 	}
 	return true, each(value, func(of uint16, value []byte) (bool, error) {
 		if of == ctaProtoinfoState {
-			f.Closing = closing(kind, byte(number(value)&0xff))
+			state := byte(number(value) & 0xff)
+			f.Closing = closing(kind, state)
+			f.HalfClosed = kind == ctaProtoinfoTCP && (state == tcpFinWait || state == tcpCloseWait)
 		}
 		return true, nil
 	})

@@ -15,6 +15,8 @@ type Node struct {
 	counters Counters
 	events   *Events
 	roll     roll
+	// drops is what dropped said last, if that is known.
+	drops *uint64
 	// said is what was logged last of each signal, so that nothing is said in every sweep.
 	said map[string]string
 }
@@ -26,6 +28,8 @@ func (n *Node) Read(watched map[Tuple]bool) Reading {
 	if r.Mode, err = proxyMode(); n.good("proxy mode", err) && r.Mode == "" {
 		n.say("proxy mode", "no rules of kube-proxy, or those of two modes: give --proxy-mode")
 	}
+	r.Blind = blindSpots()
+	n.press(&r)
 	n.count(&r, watched)
 	lost, err := n.listen(watched)
 	if n.good(string(v1alpha1.SignalEvents), err) {
@@ -36,6 +40,9 @@ func (n *Node) Read(watched map[Tuple]bool) Reading {
 	}
 	n.list(&r, watched)
 	slices.Sort(r.Signals)
+	if r.Listening, err = listeners(watched); !n.good("listeners", err) {
+		r.Listening = nil
+	}
 	return r
 }
 
@@ -49,6 +56,20 @@ func (n *Node) list(r *Reading, watched map[Tuple]bool) {
 	if n.good(string(v1alpha1.SignalEntries), err) {
 		r.Flows, r.Signals = flows, append(r.Signals, v1alpha1.SignalEntries)
 	}
+}
+
+// press tells whether the table was full since the last look: then entries have gone that did not end.
+func (n *Node) press(r *Reading) {
+	now, err := dropped()
+	if !n.good("conntrack statistics", err) {
+		n.drops = nil
+		r.Blind = append(r.Blind, v1alpha1.BlindSpot{Reason: v1alpha1.BlindUndetermined, Message: short("conntrack statistics: " + err.Error())})
+		return
+	}
+	if n.drops != nil && now > *n.drops {
+		n.loss(r, v1alpha1.GapPressure, "the conntrack table was full: packets or entries were dropped")
+	}
+	n.drops = &now
 }
 
 func (n *Node) count(r *Reading, watched map[Tuple]bool) {
@@ -72,7 +93,9 @@ func (n *Node) listen(watched map[Tuple]bool) (lost string, err error) {
 		}
 		lost = "began to listen"
 	}
-	n.events.Watch(watched)
+	if err := n.events.Watch(watched); err != nil {
+		return "", errors.Join(err, n.hangUp())
+	}
 	return lost, nil
 }
 

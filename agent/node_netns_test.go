@@ -295,6 +295,35 @@ func TestNodeTakesAnOverflowOfEventsForAGap(t *testing.T) {
 	}
 }
 
+func TestNodeIsNotDrownedByTheEventsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	a := w.watch(webTuple)
+	small, err := Listen(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.node.events = small
+	a.sweep()
+	small.mu.Lock() // nobody reads
+	w.client.do(func() {
+		for i := range 500 {
+			c, err := net.Dial("udp4", fmt.Sprintf("10.0.2.%d:53", i%200+3))
+			if err == nil {
+				_, _ = c.Write([]byte("x"))
+				_ = c.Close()
+			}
+		}
+	})
+	small.mu.Unlock()
+	if r := a.read(); len(r.Losses) != 0 {
+		t.Errorf("losses %v", r.Losses)
+	}
+	w.dial(webTuple)
+	if r := a.read(); len(r.Losses) != 0 || len(r.Events) == 0 {
+		t.Errorf("then: losses %v, %d events", r.Losses, len(r.Events))
+	}
+}
+
 func TestNodeLeavesOutEventsWhereTheNodeSendsNone(t *testing.T) {
 	w := newWorld(t)
 	a := w.watch(webTuple)
@@ -481,6 +510,92 @@ func TestNodeFindsTheProxyMode(t *testing.T) {
 				t.Errorf("mode %q, error %v", mode, err)
 			}
 		})
+	}
+}
+
+func TestNodeSaysWhatMayTakePacketsPastIt(t *testing.T) {
+	w := newWorld(t)
+	a := w.watch(webTuple)
+	run(t, "tc qdisc add dev toclient clsact") // without a program it takes nothing
+	if s := a.sweep(); len(s.BlindSpots) != 0 {
+		t.Fatalf("blind at rest: %s", asText(s.BlindSpots))
+	}
+	attach(t, "toserver")
+	s := a.sweep()
+	if len(s.BlindSpots) != 1 || s.BlindSpots[0] != (v1alpha1.BlindSpot{Reason: v1alpha1.BlindXDP, Message: "toserver"}) {
+		t.Errorf("%s", asText(s))
+	}
+	run(t, "ip link set dev toserver xdpgeneric off")
+	if s := a.sweep(); len(s.BlindSpots) != 0 || !s.CoverageSince.Time.Equal(a.now) {
+		t.Errorf("what went past is no gap: %s", asText(s))
+	}
+}
+
+func TestNodeTellsWhetherTheBackendSeesTheClient(t *testing.T) {
+	w := newWorld(t)
+	run(t, "nft add table ip hide; nft 'add chain ip hide p { type nat hook postrouting priority srcnat; }'; nft add rule ip hide p ip protocol tcp oifname toserver masquerade")
+	a := w.watch(webTuple, web6Tuple)
+	a.sweep()
+	w.dial(webTuple)
+	w.dial(web6Tuple)
+	s := a.sweep()
+	if got := rowOf(s, webTuple); got.Established != 1 || got.Translated != 1 {
+		t.Errorf("with source NAT: %s", asText(got))
+	}
+	if got := rowOf(s, web6Tuple); got.Established != 1 || got.Translated != 0 {
+		t.Errorf("without: %s", asText(got))
+	}
+}
+
+func TestNodeFindsItsOwnListeners(t *testing.T) {
+	w := newWorld(t)
+	run(t, "ip addr add "+external+"/32 dev lo; ip addr add "+external6+"/128 dev lo nodad")
+	t.Cleanup(func() { run(t, "ip addr flush dev lo scope global") })
+	w.listen("tcp", "0.0.0.0:80")
+	w.listen("tcp", "10.0.2.1:81")
+	w.listen("udp", external+":53")
+	a := w.watch(webTuple, refusedTuple, dnsTuple, web6Tuple, goneTuple)
+	s := a.sweep()
+	for tuple, want := range map[Tuple]bool{webTuple: true, refusedTuple: false, dnsTuple: true, web6Tuple: false, goneTuple: false} {
+		if got := rowOf(s, tuple); got.Listener != want {
+			t.Errorf("%s: %s", tuple, asText(got))
+		}
+	}
+}
+
+func TestNodeTakesDropsOfAFullTableForAGap(t *testing.T) {
+	w := newWorld(t)
+	a := w.watch(webTuple)
+	before := a.sweep()
+	limit, err := numberIn(limitFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := func(from, to int) {
+		var pairs []pair
+		for i := from; i < to; i++ {
+			client := netip.AddrPortFrom(netip.AddrFrom4([4]byte{50, byte(i >> 16), byte(i >> 8), byte(i)}), 4000)
+			pairs = append(pairs, pair{Tuple{Address: netip.AddrFrom4([4]byte{40, 0, 0, 1}), Port: 443, Protocol: tcp}, client})
+		}
+		fill(t, pairs)
+	}
+	nearly := limit*fullPercent/100 + 100
+	others(0, nearly)
+	s := a.sweep()
+	if len(s.BlindSpots) != 1 || s.BlindSpots[0].Reason != v1alpha1.BlindPressure {
+		t.Errorf("nearly full: %s", asText(s))
+	}
+	others(nearly, limit+500)
+	if _, err := w.try(webTuple); err == nil {
+		t.Fatal("a full table takes another connection")
+	}
+	s = a.sweep()
+	if last := s.Gaps[len(s.Gaps)-1]; last.Reason != v1alpha1.GapPressure || !s.CoverageSince.Time.Equal(a.now) || before.CoverageSince.Time.Equal(a.now) {
+		t.Errorf("full: %s", asText(s))
+	}
+	run(t, "conntrack -F 2>/dev/null")
+	if s = a.sweep(); len(s.BlindSpots) != 0 || !s.CoverageSince.Time.Equal(a.now) {
+		t.Errorf("after it: %s", asText(s))
 	}
 }
 

@@ -31,6 +31,7 @@ type Observer struct {
 	since    time.Time
 	signals  []v1alpha1.Signal
 	mode     v1alpha1.ProxyMode
+	blind    []v1alpha1.BlindSpot
 	tuples   map[Tuple]*usage
 	standing map[connection]entry
 	gaps     []v1alpha1.ObservationGap
@@ -41,6 +42,8 @@ type usage struct {
 	tuple                 Tuple
 	since                 time.Time
 	established, halfOpen int64
+	translated            int64
+	listener              bool
 	lastNew, lastAttempt  time.Time
 	// counted is the count of the reading before, if there is one to compare with.
 	counted *Count
@@ -51,8 +54,8 @@ type connection uint64
 
 // entry is what the reading before said of a connection.
 type entry struct {
-	usage         *usage
-	replied, open bool
+	usage                     *usage
+	replied, open, halfClosed bool
 	// missing in the reading before: whether it ended as it should may be known only now.
 	missing bool
 	// until is when it would end by itself, in seconds since 1970.
@@ -72,7 +75,7 @@ func (o *Observer) Sweep(now time.Time, hash string, watched map[Tuple]bool, r R
 	for _, loss := range o.losses(&r) {
 		o.gap(now, loss)
 	}
-	o.signals, o.mode = r.Signals, r.Mode
+	o.signals, o.mode, o.blind = r.Signals, r.Mode, r.Blind
 	o.watch(now, watched)
 	s := sweep{Observer: o, now: now, reading: &r, before: o.standing, orderly: map[connection]bool{}, talked: map[*usage]bool{}}
 	s.run()
@@ -100,7 +103,19 @@ func (o *Observer) losses(r *Reading) []Loss {
 	if o.mode != r.Mode {
 		out = append(slices.Clone(out), Loss{v1alpha1.GapDatapath, "proxy mode " + word(string(o.mode)) + ", now " + word(string(r.Mode))})
 	}
+	if before, now := reasons(o.blind), reasons(r.Blind); before != now {
+		out = append(slices.Clone(out), Loss{v1alpha1.GapDatapath, "blind spots " + before + ", now " + now})
+	}
 	return out
+}
+
+func reasons(spots []v1alpha1.BlindSpot) string {
+	var out []string
+	for _, s := range spots {
+		out = append(out, string(s.Reason))
+	}
+	slices.Sort(out)
+	return word(strings.Join(slices.Compact(out), " "))
 }
 
 func words(signals []v1alpha1.Signal) string {
@@ -126,8 +141,7 @@ func (o *Observer) gap(now time.Time, loss Loss) {
 
 // note remembers a gap. A repeated one only moves its time: one that comes in every sweep would push the others out.
 func (o *Observer) note(now time.Time, loss Loss) {
-	text := strings.ToValidUTF8(loss.Why[:min(len(loss.Why), maxMessage)], "")
-	g := v1alpha1.ObservationGap{Until: metav1.NewTime(now), Reason: loss.Reason, Message: text}
+	g := v1alpha1.ObservationGap{Until: metav1.NewTime(now), Reason: loss.Reason, Message: short(loss.Why)}
 	if n := len(o.gaps); n > 0 && o.gaps[n-1].Reason == g.Reason && o.gaps[n-1].Message == g.Message {
 		o.gaps[n-1] = g
 		return
@@ -171,7 +185,7 @@ func (o *Observer) fold(now time.Time) {
 
 // shown tells whether a tuple needs a row in a report that is covered since then.
 func (u *usage) shown(since time.Time) bool {
-	return u.established > 0 || u.halfOpen > 0 || !u.lastNew.IsZero() || !u.lastAttempt.IsZero() || u.since.After(since)
+	return u.listener || u.established > 0 || u.halfOpen > 0 || !u.lastNew.IsZero() || !u.lastAttempt.IsZero() || u.since.After(since)
 }
 
 func (o *Observer) connection(t Tuple, client netip.AddrPort) connection {

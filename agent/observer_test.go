@@ -38,6 +38,7 @@ func flow(t Tuple, port uint16, edit func(*Flow)) Flow {
 
 func halfOpen(f *Flow) { f.Replied = false }
 func closes(f *Flow)   { f.Closing = true }
+func half(f *Flow)     { f.HalfClosed = true }
 func brief(f *Flow)    { f.Left = 30 * time.Second }
 
 // quiet is a reading of all signals in which the tuples have counted nothing.
@@ -112,6 +113,7 @@ func TestWhatAReadingSaysOfATuple(t *testing.T) {
 		of                           Tuple
 		readings                     []Reading
 		established, halfOpen        int64
+		translated                   int64
 		lastNew, lastAttempt, rSince int
 	}{
 		"nothing happened": {of: web, readings: []Reading{quiet(nil), quiet(nil)}, lastNew: never, lastAttempt: never, rSince: never},
@@ -162,8 +164,19 @@ func TestWhatAReadingSaysOfATuple(t *testing.T) {
 		"an entry whose end is known only after a sweep is no gap": {
 			of: web, readings: []Reading{stands(held), quiet(nil), happened(ended(flow(web, 1, closes)))}, lastNew: 0, lastAttempt: 0, rSince: never,
 		},
-		"an entry that came to its end by itself is no gap": {
-			of: web, readings: []Reading{stands(flow(web, 1, brief)), quiet(nil), quiet(nil)}, lastNew: 0, lastAttempt: 0, rSince: never,
+		"an idle connection that conntrack forgot is a gap of its tuple": {
+			of: web, readings: []Reading{stands(flow(web, 1, brief)), quiet(nil), quiet(nil)}, lastNew: 0, lastAttempt: 0, rSince: 1,
+		},
+		"a half-closed connection that came to its end by itself is no gap": {
+			of: web, readings: []Reading{stands(flow(web, 1, func(f *Flow) { brief(f); half(f) })), quiet(nil), quiet(nil)},
+			lastNew: 0, lastAttempt: 0, rSince: never,
+		},
+		"a udp entry that came to its end by itself is no gap": {
+			of: dns, readings: []Reading{stands(flow(dns, 1, brief)), quiet(nil), quiet(nil)}, lastNew: 0, lastAttempt: never, rSince: never,
+		},
+		"a source that the node replaces is shown": {
+			of: web, readings: []Reading{stands(flow(web, 1, func(f *Flow) { f.Translated = true }), flow(web, 2, nil))},
+			established: 2, translated: 1, lastNew: 0, lastAttempt: 0, rSince: never,
 		},
 		"a udp entry is use in every sweep": {
 			of: dns, readings: []Reading{stands(flow(dns, 5, nil)), stands(flow(dns, 5, nil))}, established: 1, lastNew: 1, lastAttempt: never, rSince: never,
@@ -205,8 +218,8 @@ func TestWhatAReadingSaysOfATuple(t *testing.T) {
 			t.Parallel()
 			s := observe(c.readings...)
 			r := rowOf(s, c.of)
-			if r.Established != c.established || r.HalfOpen != c.halfOpen {
-				t.Errorf("established %d, half open %d", r.Established, r.HalfOpen)
+			if r.Established != c.established || r.HalfOpen != c.halfOpen || r.Translated != c.translated {
+				t.Errorf("established %d, half open %d, translated %d", r.Established, r.HalfOpen, r.Translated)
 			}
 			if !isMinute(r.LastNew, c.lastNew) || !isMinute(r.LastAttempt, c.lastAttempt) || !isMinute(r.Since, c.rSince) {
 				t.Errorf("last new %v, last attempt %v, since %v", r.LastNew, r.LastAttempt, r.Since)
@@ -231,7 +244,10 @@ func TestAGapBeginsTheCoverageOfTheNodeAnew(t *testing.T) {
 		"events were lost": {
 			quiet(func(r *Reading) { r.Losses = []Loss{{v1alpha1.GapEvents, "full"}} }), v1alpha1.GapEvents,
 		},
-		"a signal was lost":              {without(v1alpha1.SignalEntries, quiet(nil)), v1alpha1.GapSignals},
+		"a signal was lost": {without(v1alpha1.SignalEntries, quiet(nil)), v1alpha1.GapSignals},
+		"a program may take packets": {
+			quiet(func(r *Reading) { r.Blind = []v1alpha1.BlindSpot{{Reason: v1alpha1.BlindXDP}} }), v1alpha1.GapDatapath,
+		},
 		"the node serves in another way": {quiet(func(r *Reading) { r.Mode = v1alpha1.ProxyIPTables }), v1alpha1.GapDatapath},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,10 +3,7 @@ package agent
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"offramp.dev/api/v1alpha1"
 )
@@ -140,11 +137,7 @@ func (l *roll) mustList() bool {
 
 // tableSize is how many entries there are; 0 where that is not known.
 func tableSize() int {
-	text, err := os.ReadFile(countFile)
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	n, err := numberIn(countFile)
 	if err != nil {
 		return 0
 	}

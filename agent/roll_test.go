@@ -224,7 +224,7 @@ func TestAQuestionReadsBackAsTheEntryItAsksFor(t *testing.T) {
 	t.Parallel()
 	for _, p := range []pair{
 		{web, peer(4711)},
-		{Tuple{netip.MustParseAddr("2001:db8::10"), 65535, sctp}, netip.MustParseAddrPort("[2001:db8::1]:65535")},
+		{Tuple{Address: netip.MustParseAddr("2001:db8::10"), Port: 65535, Protocol: sctp}, netip.MustParseAddrPort("[2001:db8::1]:65535")},
 	} {
 		var q inquiry
 		q.add(p)

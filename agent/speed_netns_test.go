@@ -33,7 +33,7 @@ const (
 // fill writes conntrack entries of replied, open TCP connections.
 func fill(t *testing.T, pairs []pair) {
 	t.Helper()
-	fd, err := open()
+	fd, err := open(unix.NETLINK_NETFILTER)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func newEntry(b []byte, p pair) []byte {
 	b = append(b, familyOf(p.tuple.Address), unix.NFNETLINK_V0, 0, 0)
 	b = original(b, p)
 	reply := len(b)
-	b = original(b, pair{Tuple{p.client.Addr(), int32(p.client.Port()), tcp}, netip.AddrPortFrom(p.tuple.Address, uint16(p.tuple.Port))})
+	b = original(b, pair{Tuple{Address: p.client.Addr(), Port: int32(p.client.Port()), Protocol: tcp}, netip.AddrPortFrom(p.tuple.Address, uint16(p.tuple.Port))})
 	binary.NativeEndian.PutUint16(b[reply+2:], 2|unix.NLA_F_NESTED) // CTA_TUPLE_REPLY
 	b = attribute(b, ctaStatus, 0, 0, 0, 1<<1|1<<2|1<<3)
 	b = attribute(b, ctaTimeout, 0, 0, 0x50, 0)
@@ -88,7 +88,7 @@ func crowd(t *testing.T, entries int, v6 bool) (map[Tuple]bool, []Tuple) {
 		}
 	}
 	for i := len(pairs); i < entries; i++ {
-		pairs = append(pairs, pair{Tuple{at(i%5000, 40), 443, tcp}, netip.AddrPortFrom(at(i, 50), 4000)})
+		pairs = append(pairs, pair{Tuple{Address: at(i%5000, 40), Port: 443, Protocol: tcp}, netip.AddrPortFrom(at(i, 50), 4000)})
 	}
 	fill(t, pairs)
 	return watchedSet(tuples...), tuples

@@ -18,7 +18,7 @@ func (o *Observer) Status(now time.Time) v1alpha1.ObservationStatus {
 		Source: v1alpha1.SourceNode, Node: o.identity.Node, BootID: o.identity.BootID,
 		ProxyMode:  cmp.Or(o.identity.ProxyMode, o.mode),
 		ReportedAt: metav1.NewTime(now), CoverageSince: metav1.NewTime(o.since), Watched: o.hash,
-		StaleAfterSeconds: o.identity.StaleAfter, Signals: o.signals, Gaps: o.gaps,
+		StaleAfterSeconds: o.identity.StaleAfter, Signals: o.signals, BlindSpots: o.blind, Gaps: o.gaps,
 	}
 	for _, t := range slices.SortedFunc(maps.Keys(o.tuples), inOrder) {
 		if !o.tuples[t].shown(o.since) {
@@ -41,7 +41,7 @@ func (o *Observer) row(t Tuple) v1alpha1.TupleTraffic {
 	u := o.tuples[t]
 	out := v1alpha1.TupleTraffic{
 		Address: t.Address.String(), Port: t.Port, Protocol: t.Protocol, Established: u.established, HalfOpen: u.halfOpen,
-		LastNew: stamp(u.lastNew), LastAttempt: stamp(u.lastAttempt),
+		LastNew: stamp(u.lastNew), LastAttempt: stamp(u.lastAttempt), Translated: u.translated, Listener: u.listener,
 	}
 	if u.since.After(o.since) {
 		out.Since = stamp(u.since)

@@ -71,7 +71,8 @@ func (s *sweep) attempt(t Tuple, u *usage) time.Time {
 func (s *sweep) list() {
 	s.standing = make(map[connection]entry, len(s.reading.Flows))
 	for _, u := range s.tuples {
-		u.established, u.halfOpen = 0, 0
+		u.established, u.halfOpen, u.translated = 0, 0, 0
+		u.listener = s.reading.Listening[u.tuple]
 	}
 	for i := range s.reading.Flows {
 		if u := s.tuples[s.reading.Flows[i].Tuple]; u != nil {
@@ -91,6 +92,9 @@ func (s *sweep) flow(f *Flow, u *usage) {
 	switch {
 	case open:
 		u.established++
+		if f.Translated {
+			u.translated++
+		}
 	case !f.Replied && f.Tuple.Protocol != udp:
 		u.halfOpen++
 	}
@@ -104,7 +108,7 @@ func (s *sweep) flow(f *Flow, u *usage) {
 	if f.Replied {
 		s.talked[u] = true
 	}
-	s.standing[id] = entry{usage: u, replied: f.Replied, open: open, until: s.now.Add(f.Left).Unix()}
+	s.standing[id] = entry{usage: u, replied: f.Replied, open: open, halfClosed: f.HalfClosed, until: s.now.Add(f.Left).Unix()}
 }
 
 // vanished begins the coverage of tuples anew whose connections are gone without having ended: the table was flushed,
@@ -120,7 +124,9 @@ func (s *sweep) vanished() {
 			s.talked[u] = true
 		}
 		switch {
-		case !was.open || s.mayBeGone(id, was) || s.tuples[u.tuple] != u:
+		case !was.open || s.ended(id) || s.tuples[u.tuple] != u:
+		case s.now.Unix() >= was.until-timerSlack:
+			s.expired(was)
 		case was.missing:
 			s.lost(u, Loss{v1alpha1.GapVanished, "connections to " + u.tuple.String() + " vanished"})
 		default:
@@ -131,10 +137,20 @@ func (s *sweep) vanished() {
 	}
 }
 
-// mayBeGone tells whether an entry still stands, or ended as it should or when it should.
-func (s *sweep) mayBeGone(id connection, was entry) bool {
+// ended tells whether an entry still stands, or ended as it should.
+func (s *sweep) ended(id connection) bool {
 	_, stands := s.standing[id]
-	return stands || s.orderly[id] || s.now.Unix() >= was.until-timerSlack
+	return stands || s.orderly[id]
+}
+
+// expired begins the coverage of a tuple anew, one of whose connections was idle for so long that conntrack forgot it:
+// nobody has closed it, and both ends may believe in it. What one side has closed is not missed, nor is UDP, every packet of
+// which is counted.
+func (s *sweep) expired(was entry) {
+	if was.halfClosed || was.usage.tuple.Protocol == udp {
+		return
+	}
+	s.lost(was.usage, Loss{v1alpha1.GapVanished, "conntrack forgot idle connections to " + was.usage.tuple.String()})
 }
 
 // lost begins the coverage of one tuple anew.

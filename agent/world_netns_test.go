@@ -236,6 +236,43 @@ func talk(t *testing.T, c net.Conn) {
 	}
 }
 
+// listen waits at an address of the node.
+func (w *world) listen(network, address string) {
+	w.t.Helper()
+	var c io.Closer
+	var err error
+	if network == "udp" {
+		c, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", address)
+	} else {
+		c, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp4", address)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+}
+
+// attachXDP loads a program that passes everything (r0 = 2; exit) and puts it on a device, in the generic mode.
+const attachXDP = `import ctypes, platform, socket, struct, sys
+code, text = ctypes.create_string_buffer(bytes.fromhex("b7000000020000009500000000000000"), 16), ctypes.create_string_buffer(b"GPL")
+attr = struct.pack("IIQQIIQII", 6, 2, ctypes.addressof(code), ctypes.addressof(text), 0, 0, 0, 0, 0)
+fd = ctypes.CDLL(None).syscall({"x86_64": 321, "aarch64": 280}[platform.machine()], 5, ctypes.create_string_buffer(attr, len(attr)), len(attr))
+assert fd >= 0, "the program cannot be loaded"
+xdp = struct.pack("HHiHHI", 8, 1, fd, 8, 3, 2)
+body = struct.pack("BBHiII", 0, 0, 0, socket.if_nametoindex(sys.argv[1]), 0, 0) + struct.pack("HH", 4 + len(xdp), 43 | 0x8000) + xdp
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+s.send(struct.pack("IHHII", 16 + len(body), 19, 5, 0, 0) + body)
+code = struct.unpack("i", s.recv(4096)[16:20])[0]
+assert code == 0, "the program cannot be attached: %d" % code`
+
+// attach puts an XDP program on a device of the node.
+func attach(t *testing.T, device string) {
+	t.Helper()
+	if out, err := exec.Command("python3", "-c", attachXDP, device).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // abort ends a connection with a reset.
 func abort(c net.Conn) {
 	if tc, ok := c.(*net.TCPConn); ok {

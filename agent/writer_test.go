@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,14 +41,18 @@ type desk struct {
 	Writer
 	now    time.Time
 	writes int
-	refuse error
-	claim  v1alpha1.AddressClaim
+	// beats are writes of the Lease, and others those of anything else.
+	beats, others int
+	refuse        error
+	// lost: a write is done, and said to have failed.
+	lost  bool
+	claim v1alpha1.AddressClaim
 }
 
 func newDesk(t *testing.T, readings ...Reading) (*desk, *replay) {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(s), coordinationv1.AddToScheme(s)); err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{now: start, claim: v1alpha1.AddressClaim{
@@ -62,7 +68,23 @@ func newDesk(t *testing.T, readings ...Reading) (*desk, *replay) {
 					return d.refuse
 				}
 				d.writes++
-				return c.SubResource(sub).Update(ctx, o, opts...)
+				err := c.SubResource(sub).Update(ctx, o, opts...)
+				if d.lost {
+					return errors.Join(err, errors.New("timeout"))
+				}
+				return err
+			},
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				d.note(o)
+				return c.Create(ctx, o, opts...)
+			},
+			Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+				d.note(o)
+				return c.Update(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				d.note(o)
+				return c.Patch(ctx, o, p, opts...)
 			},
 		}).Build()
 	meter := &replay{readings: readings}
@@ -71,6 +93,14 @@ func newDesk(t *testing.T, readings ...Reading) (*desk, *replay) {
 		Observer: NewObserver(Identity{Node: "n1", BootID: "b1", StaleAfter: 60}),
 	}
 	return d, meter
+}
+
+func (d *desk) note(o client.Object) {
+	if _, lease := o.(*coordinationv1.Lease); lease {
+		d.beats++
+		return
+	}
+	d.others++
 }
 
 // after sweeps that much later.
@@ -123,6 +153,133 @@ func TestAReportIsWrittenOnChangeAndBeforeItIsStale(t *testing.T) {
 		if d.writes != step.writes {
 			t.Errorf("sweep %d: %d writes, want %d", i, d.writes, step.writes)
 		}
+	}
+}
+
+const agents = "offramp-agent"
+
+func (d *desk) lease(t *testing.T) migration.Heartbeat {
+	t.Helper()
+	var l coordinationv1.Lease
+	if err := d.Client.Get(t.Context(), client.ObjectKey{Namespace: agents, Name: "n1"}, &l); err != nil {
+		t.Fatal(err)
+	}
+	return migration.Heartbeat{Report: *l.Spec.HolderIdentity, At: l.Spec.RenewTime.Time}
+}
+
+func TestAnIdleAgentWritesNothingButItsLeaseWhateverTheNumberOfTuples(t *testing.T) {
+	t.Parallel()
+	for _, tuples := range []int{1, 10_000} {
+		claim := v1alpha1.AddressClaim{ObjectMeta: metav1.ObjectMeta{Name: "203.0.113.10"}}
+		claim.Spec = v1alpha1.AddressClaimSpec{Address: "203.0.113.10", Holders: []v1alpha1.ClaimHolder{{}}}
+		for i := range tuples {
+			claim.Spec.Holders[0].Ports = append(claim.Spec.Holders[0].Ports, fmt.Sprintf("TCP/%d", i+1))
+		}
+		d, _ := newDesk(t, stands(flow(web, 1, nil)))
+		d.Namespace = agents
+		claim.ResourceVersion = ""
+		if err := errors.Join(d.Client.Delete(t.Context(), d.claim.DeepCopy()), d.Client.Create(t.Context(), &claim)); err != nil {
+			t.Fatal(err)
+		}
+		d.others = 0
+		for range 61 { // the first, and then ten minutes
+			if err := d.after(t, 10*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The first sweep makes the report; the second says that the connection is not new any more.
+		if d.writes > 2 || d.others != 1 || d.beats < 19 || d.beats > 20 {
+			t.Errorf("%d tuples: %d writes of the report, %d of others, %d of the Lease", tuples, d.writes, d.others, d.beats)
+		}
+		beat, s := d.lease(t), d.stored(t)
+		if beat.Report != s.Report || s.Report == "" || d.now.Sub(beat.At) >= 30*time.Second {
+			t.Errorf("the Lease says %+v, the report is %q", beat, s.Report)
+		}
+	}
+}
+
+func TestTheLeaseVouchesOnlyForTheReportThatIsStored(t *testing.T) {
+	t.Parallel()
+	d, _ := newDesk(t, quiet(nil), quiet(nil), counted(dns, 1, 0), counted(dns, 1, 0))
+	d.Namespace = agents
+	step := func(wait time.Duration, fails bool) {
+		t.Helper()
+		if err := d.after(t, wait); (err != nil) != fails {
+			t.Fatalf("error %v", err)
+		}
+	}
+	step(0, false)
+	step(30*time.Second, false)
+	first := d.lease(t)
+	d.refuse = errors.New("no")
+	step(30*time.Second, true) // a packet that cannot be written
+	step(30*time.Second, true)
+	if d.lease(t) != first {
+		t.Errorf("the Lease went on: %+v", d.lease(t))
+	}
+	d.refuse, d.lost = nil, true
+	step(10*time.Second, true) // written, and not known to be
+	d.lost = false
+	step(10*time.Second, false)
+	step(30*time.Second, false)
+	if beat, s := d.lease(t), d.stored(t); beat.Report != s.Report || beat.Report == first.Report || rowOf(s, dns).LastNew == nil {
+		t.Errorf("the Lease says %+v, the report is %+v", beat, s)
+	}
+}
+
+func TestAReportThatSomebodyDeletedIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	d, _ := newDesk(t, quiet(nil))
+	d.Namespace = agents
+	for range 5 {
+		if err := d.after(t, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := d.stored(t)
+	if err := d.Client.Delete(t.Context(), &v1alpha1.Observation{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.after(t, 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.stored(t); s.Report == before.Report || !s.CoverageSince.Equal(&before.CoverageSince) {
+		t.Errorf("before %+v\nafter %+v", before, s)
+	}
+}
+
+func TestALeaseThatSomebodyDeletedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	d, _ := newDesk(t, quiet(nil))
+	d.Namespace = agents
+	for range 3 {
+		if err := d.after(t, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: agents, Name: "n1"}}
+	if err := d.Client.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.after(t, 30*time.Second); err == nil {
+		t.Error("a beat into nothing is no error")
+	}
+	if err := d.after(t, 10*time.Second); err != nil || d.lease(t).Report != d.stored(t).Report {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTwoRunsOfAnAgentNeverGiveTheirReportsTheSameName(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for range 100 {
+		var w Writer
+		for range 3 {
+			names[w.next()] = true
+		}
+	}
+	if len(names) != 300 {
+		t.Errorf("%d names", len(names))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,6 +42,8 @@ func run(ctx context.Context, args []string) error {
 	node := fs.String("node-name", os.Getenv("NODE_NAME"), "Name of the node. Default: $NODE_NAME.")
 	interval := fs.Int("interval-seconds", 10, "Seconds between two sweeps, 1 to 600.")
 	mode := fs.String("proxy-mode", "", "kube-proxy's mode on this node: NFTables, IPTables, IPVS or Other. Default: what is found.")
+	namespace := fs.String("lease-namespace", "",
+		"Namespace of the Lease that says that nothing has changed. Default: none; the Observation is written again in its place.")
 	ctrl.RegisterFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -66,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 		Observer: agent.NewObserver(agent.Identity{
 			Node: *node, BootID: strings.TrimSpace(string(boot)), ProxyMode: v1alpha1.ProxyMode(*mode), StaleAfter: int32(6 * *interval),
 		}),
-		Name: *node,
+		Name: *node, Namespace: *namespace,
 	}
 	return errors.Join(w.Run(ctx, time.Duration(*interval)*time.Second), meter.Close())
 }
@@ -78,7 +81,7 @@ func connect(ctx context.Context) (client.Client, client.Reader, error) {
 		return nil, nil, fmt.Errorf("finding the API server (flag --kubeconfig, $KUBECONFIG or in-cluster): %w", err)
 	}
 	s := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(s), coordinationv1.AddToScheme(s)); err != nil {
 		return nil, nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: s})
