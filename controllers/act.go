@@ -86,7 +86,9 @@ func (r *EntryPoints) newRecord(
 		}
 		members = append(members, svc)
 	}
-	snapshot, err := migration.EncodeDocument(migration.TakeSnapshot(members, f.Live.Names, f.Now))
+	taken := migration.TakeSnapshot(members, f.Live.Names, f.Now)
+	taken.Attraction = w.Attraction()
+	snapshot, err := migration.EncodeDocument(taken)
 	if err != nil {
 		return fmt.Errorf("storing the snapshot of EntryPoint %s: %w", w.EntryPoint.Name, err)
 	}

@@ -27,14 +27,15 @@ const poll = 10 * time.Second
 type EntryPoints struct {
 	*Ports
 
-	looker *observe.Looker
+	looker  *observe.Looker
+	returns *observe.Returns
 	first  sync.Once
 	since  time.Time
 }
 
 // NewEntryPoints makes the reconciler.
 func NewEntryPoints(p *Ports) *EntryPoints {
-	return &EntryPoints{Ports: p, looker: observe.NewLooker(p.Ports)}
+	return &EntryPoints{Ports: p, looker: observe.NewLooker(p.Ports), returns: observe.NewReturns(p.Ports)}
 }
 
 // Reconcile is one pass.
@@ -43,6 +44,7 @@ func (r *EntryPoints) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	if err := r.Client.Get(ctx, req.NamespacedName, &ep); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.looker.Forget(req.Name)
+			r.returns.Forget(req.Name)
 			forgetWalk(req.Name)
 			return reconcile.Result{}, nil
 		}

@@ -28,6 +28,10 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is true while the walk waits for a human (kstatus).
 	ConditionStalled = "Stalled"
+	// ConditionRollback is true only if a dry run of every step back passes now.
+	ConditionRollback = "RollbackAvailable"
+	// ConditionExpired is true while a snapshot is held although its retention is over; absent where no retention is set.
+	ConditionExpired = "SnapshotExpired"
 )
 
 // report writes the status that the decision amounts to, if it differs from what stands there.
@@ -45,6 +49,8 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 		r.condition(next, string(row.Gate), gateStatus(row.Verdict), row.Reason, row.Message)
 	}
 	r.summary(next, f, d, actErr)
+	r.wayBack(ctx, next, w, f)
+	r.retention(next, w, f, d)
 	cut(s)
 	if same(&w.EntryPoint.Status, s) {
 		return nil
@@ -54,7 +60,64 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 		return fmt.Errorf("reporting EntryPoint %s: %w", next.Name, err)
 	}
 	countWalk(next, d)
+	r.warn(w.EntryPoint, next)
 	return nil
+}
+
+// wayBack says whether there is a way back from here, now.
+func (r *EntryPoints) wayBack(ctx context.Context, ep *v1alpha1.EntryPoint, w *observe.World, f migration.Facts) {
+	row := migration.Rollback(f, r.returns.Look(ctx, w, f))
+	r.condition(ep, ConditionRollback, gateStatus(row.Verdict), row.Reason, row.Message)
+}
+
+// retention says what the way back restores, until when it is kept, and, where that time is over, that it is held still:
+// time alone deletes nothing, so a human must say what is to become of it.
+func (r *EntryPoints) retention(ep *v1alpha1.EntryPoint, w *observe.World, f migration.Facts, d migration.Decision) {
+	ep.Status.Snapshot = nil
+	kept := migration.RetentionOf(w.Policy, w.EntryPoint.Spec.Retention, f.Record)
+	if w.Record != nil && w.Record.Spec.Snapshot != nil && f.Record.Snapshot != nil {
+		ep.Status.Snapshot = &v1alpha1.SnapshotStatus{
+			SHA256: w.Record.Spec.Snapshot.SHA256, TakenAt: metav1.NewTime(f.Record.Snapshot.TakenAt.Truncate(time.Second)), Limited: kept.Limited,
+		}
+	}
+	if kept.Until.IsZero() || ep.Status.Snapshot == nil {
+		meta.RemoveStatusCondition(&ep.Status.Conditions, ConditionExpired)
+		return
+	}
+	until := metav1.NewTime(kept.Until.Truncate(time.Second))
+	ep.Status.Snapshot.RetainUntil = &until
+	text := kept.Until.UTC().Format(time.RFC3339)
+	if f.Now.Before(kept.Until) {
+		r.condition(ep, ConditionExpired, metav1.ConditionFalse, "Retained", "the snapshot is kept until "+text)
+		return
+	}
+	r.condition(ep, ConditionExpired, metav1.ConditionTrue, "StillHeld", fmt.Sprintf("the retention ended at %s, and the snapshot is still held "+
+		"(%s: %s): let it go with kubectl offramp advance %s --to Forget, or keep it with kubectl offramp extend", text, d.At.Gate, d.At.Reason, ep.Name))
+}
+
+// warn tells in Events that the way back has closed, or can no longer be told, and that a snapshot is held past its time.
+func (r *EntryPoints) warn(before, after *v1alpha1.EntryPoint) {
+	if is := news(before, after, ConditionRollback); is != nil && is.Status != metav1.ConditionTrue {
+		r.tell(after, is)
+	}
+	if is := news(before, after, ConditionExpired); is != nil && is.Status == metav1.ConditionTrue {
+		r.tell(after, is)
+	}
+}
+
+// news is a condition whose status or reason is another one than before, else nil.
+func news(before, after *v1alpha1.EntryPoint, kind string) *metav1.Condition {
+	is, was := meta.FindStatusCondition(after.Status.Conditions, kind), meta.FindStatusCondition(before.Status.Conditions, kind)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return is
+}
+
+func (r *EntryPoints) tell(ep *v1alpha1.EntryPoint, c *metav1.Condition) {
+	if r.Events != nil {
+		r.Events.Eventf(ep, nil, "Warning", c.Reason, c.Type, "%s", c.Message)
+	}
 }
 
 // cut keeps the status within what the API server stores; the whole is in the plan and in the inventory.
@@ -240,7 +303,7 @@ func truth(b bool) metav1.ConditionStatus {
 // reportUnreadable says that something the decision rests on could not be read or trusted.
 func (r *EntryPoints) reportUnreadable(ctx context.Context, ep *v1alpha1.EntryPoint, problem error) error {
 	next := ep.DeepCopy()
-	for _, kind := range []string{ConditionReady, ConditionReconciling} {
+	for _, kind := range []string{ConditionReady, ConditionReconciling, ConditionRollback} {
 		r.condition(next, kind, metav1.ConditionUnknown, "CannotLook", problem.Error())
 	}
 	if same(&ep.Status, &next.Status) {

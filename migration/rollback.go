@@ -162,3 +162,18 @@ func (w *walk) namesReturn() []outcome {
 func (w *walk) allPresent() bool {
 	return !slices.ContainsFunc(w.Fields, func(f Field) bool { return !f.Present })
 }
+
+// InRetention tells whether nothing but the way back is left of the walk: the field is gone, and the names are where they stay.
+func InRetention(f Facts) bool {
+	w := defaultRules().walk(&f)
+	return w.journal.latched() && (w.nameless() || w.journal.ok(w.last+1))
+}
+
+// Spellings are addresses in their canonical form, as Restore writes them.
+func Spellings(addresses []string) []string {
+	out := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		out = append(out, spelling(a))
+	}
+	return out
+}

@@ -56,7 +56,8 @@ func TestTheWayBackIsOpenOnlyIfADryRunOfEveryStepPasses(t *testing.T) {
 			scene(shifted, 3, held1, server(0, func(a *dnsctl.Answer) { a.Foreign = "v=other" })), []Return{fine}, Held, ReasonNameOwned, "www.example.org",
 		},
 		"a silent name server": {
-			scene(shifted, 3, held1, func(f *Facts) { f.Names[0].Servers[0] = Unseen[dnsctl.Answer]("timeout") }), []Return{fine},
+			scene(shifted, 3, held1, func(f *Facts) { f.Names[0].Servers[0] = Unseen[dnsctl.Answer]("timeout") }),
+			[]Return{fine},
 			Unknown, ReasonRestoreUnknown, "www.example.org",
 		},
 		"the old path is known to fail": {
@@ -134,9 +135,9 @@ func TestForgettingWaitsForTheRetentionAndItsEndForgetsNothing(t *testing.T) {
 	const settled = "R I0 S0 I1 S1 I2 S2 I3 S3 L I4 S4"
 	retain := func(d time.Duration) func(*Facts) { return func(f *Facts) { f.RetainUntil = f.Now.Add(d) } }
 	checkStands(t, map[string]stand{
-		"it is kept while the retention lasts":      {scene(settled, 4, taken, retain(time.Hour)), GateForgotten, Waiting, ReasonRetained, ""},
-		"its end alone forgets nothing":             {scene(settled, 4, taken, retain(-time.Hour), goal(v1alpha1.GoalRelease)), GateForgotten, Held, ReasonGoalReached, ""},
-		"nor while the old address is used":         {scene(settled, 4, taken, retain(-time.Hour), func(f *Facts) { f.OldUse.QuietSince = See(f.Now) }), GateForgotten, Waiting, ReasonInUse, ""},
+		"it is kept while the retention lasts":       {scene(settled, 4, taken, retain(time.Hour)), GateForgotten, Waiting, ReasonRetained, ""},
+		"its end alone forgets nothing":              {scene(settled, 4, taken, retain(-time.Hour), goal(v1alpha1.GoalRelease)), GateForgotten, Held, ReasonGoalReached, ""},
+		"nor while the old address is used":          {scene(settled, 4, taken, retain(-time.Hour), func(f *Facts) { f.OldUse.QuietSince = See(f.Now) }), GateForgotten, Waiting, ReasonInUse, ""},
 		"after it the five facts and the goal do it": {scene(settled, 4, taken, retain(-time.Hour)), GateForgotten, Unmet, ReasonForgetting, "drop the snapshot"},
 	})
 }

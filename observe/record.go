@@ -62,6 +62,19 @@ func Undone(r *v1alpha1.MigrationRecord) bool {
 	return n > 0 && r.Spec.Journal[n-1].Kind == v1alpha1.StampUndone
 }
 
+// attemptOf is the attempt that an entry point asks for. One that was created after the walk of its name was undone is a new
+// try by that alone: everything is as it was, and whoever opted in anew meant to begin anew. It begins at Report like any other.
+func attemptOf(ep *v1alpha1.EntryPoint, r *v1alpha1.MigrationRecord) int64 {
+	if r == nil || !Undone(r) {
+		return ep.Spec.Attempt
+	}
+	last := r.Spec.Journal[len(r.Spec.Journal)-1]
+	if ep.CreationTimestamp.After(last.At.Time) {
+		return max(ep.Spec.Attempt, last.Attempt+1)
+	}
+	return ep.Spec.Attempt
+}
+
 // Ended tells whether the walk of the record is over: undone or forgotten.
 func Ended(r *v1alpha1.MigrationRecord) bool {
 	n := len(r.Spec.Journal)

@@ -71,6 +71,8 @@ func (l *Looker) EntryPoint(ctx context.Context, ep *v1alpha1.EntryPoint, r clie
 		return f, nil, err
 	}
 	f.Intent = intent(w, f.Now)
+	f.Intent.Attempt = attemptOf(ep, w.Record)
+	f.RetainUntil = migration.RetentionOf(w.Policy, ep.Spec.Retention, record).Until
 	f.Frozen = freeze(w.Policy, f.Now)
 	l.plan(ctx, w, &f)
 	plan := subject(f)
