@@ -47,6 +47,10 @@ func stamp(kind string) any {
 	return map[string]any{"kind": kind, "step": int64(0), "attempt": int64(1), "at": "2026-11-30T09:00:00.000000Z"}
 }
 
+func retained(until string) edit {
+	return set(map[string]any{"until": until, "requester": "ops", "reason": "audit"}, "spec", "retention")
+}
+
 func plan(attempt int64, text string) any {
 	return map[string]any{"attempt": attempt, "plan": map[string]any{"json": text, "sha256": strings.Repeat("a", 64)}}
 }
@@ -115,6 +119,12 @@ var ruleCases = map[string]ruleCase{
 	"a primary without a port is refused":            {kind: "DNSZone", create: true, after: set("192.0.2.53", "spec", "primary"), want: "spec.primary"},
 	"the zone never changes":                         {kind: "DNSZone", after: both(set("com", "spec", "zone")), want: "zone is immutable"},
 	"attempt never falls":                            {kind: "EntryPoint", before: set(int64(3), "spec", "attempt"), after: set(int64(2), "spec", "attempt"), want: "attempt never falls"},
+	"a retention moves forward":                      {kind: "EntryPoint", before: retained("2027-01-01T00:00:00Z"), after: retained("2027-02-01T00:00:00Z")},
+	"a retention never moves back":                   {kind: "EntryPoint", before: retained("2027-02-01T00:00:00Z"), after: retained("2027-01-01T00:00:00Z"), want: "only moves forward"},
+	"a retention is never taken away":                {kind: "EntryPoint", before: retained("2027-02-01T00:00:00Z"), after: unset("spec", "retention"), want: "it cannot be taken away"},
+	"a retention is signed":                          {kind: "EntryPoint", after: both(retained("2027-02-01T00:00:00Z"), set("", "spec", "retention", "requester")), want: "spec.retention.requester"},
+	"a policy keeps no longer than it allows":        {kind: "MigrationPolicy", create: true, after: set(map[string]any{"seconds": int64(100), "maxSeconds": int64(50)}, "spec", "retention"), want: "must not be more than retention.maxSeconds"},
+	"a year is the most where the policy is silent":  {kind: "MigrationPolicy", create: true, after: set(map[string]any{"seconds": int64(31536001)}, "spec", "retention"), want: "default 31536000"},
 	"attempt may grow":                               {kind: "EntryPoint", after: set(int64(2), "spec", "attempt")},
 	"attempt starts at one":                          {kind: "EntryPoint", create: true, after: set(int64(0), "spec", "attempt"), want: "spec.attempt"},
 	"goal Release needs an approved plan":            {kind: "EntryPoint", after: set("Release", "spec", "goal"), want: "goal Release needs approvedPlan"},

@@ -176,6 +176,9 @@ func entryPointCases() map[string]policyCase {
 		return policyCase{policy: "entrypoint-verbs", user: tenant, operation: op, old: old, object: object, want: want, verbs: verbs}
 	}
 	waived := ep("goal: Report, direction: Forward, attempt: 1, waivers: [{gate: Drained}]")
+	kept := func(until, who string) string {
+		return ep("goal: Report, direction: Forward, attempt: 1, retention: {until: '" + until + "', requester: '" + who + "', reason: r}")
+	}
 	return map[string]policyCase{
 		"an EntryPoint may be created at Report":        c(create, "", report, ""),
 		"none is created at Stage without the verb":     c(create, "", ep("goal: Stage, direction: Forward, attempt: 1"), "need the verb advance"),
@@ -190,6 +193,13 @@ func entryPointCases() map[string]policyCase {
 		"with the verb a waiver is signed":              c(update, report, waived, "", "waive"),
 		"labels alone are passed by":                    c(update, report, strings.Replace(report, "shop-web", "shop-web, labels: {a: b}", 1), "-"),
 		"taking a waiver back needs the verb waive too": c(update, waived, report, "needs the verb waive"),
+		"an extension needs the verb extend":            c(update, report, kept("2027-01-01T00:00:00Z", tenant.Name), "needs the verb extend", "advance", "waive"),
+		"with the verb the way back is kept":            c(update, report, kept("2027-01-01T00:00:00Z", tenant.Name), "", "extend"),
+		"nobody extends in another's name":              c(update, report, kept("2027-01-01T00:00:00Z", "boss"), "spec.retention.requester: is whoever extends", "extend"),
+		"none is created with an extension":             c(create, "", kept("2027-01-01T00:00:00Z", tenant.Name), "needs the verb extend"),
+		"an extension of another stands by itself": c(update, kept("2027-01-01T00:00:00Z", "boss"),
+			strings.Replace(kept("2027-01-01T00:00:00Z", "boss"), "attempt: 1", "attempt: 1, paused: true", 1), ""),
+		"its words are not changed without the verb": c(update, kept("2027-01-01T00:00:00Z", "boss"), kept("2027-01-01T00:00:00Z", tenant.Name), "needs the verb extend"),
 	}
 }
 
