@@ -126,6 +126,9 @@ func (a *app) commands() []*cobra.Command {
 		a.resumeCommand(),
 		a.rollbackCommand(),
 		a.retryCommand(),
+		a.extendCommand(),
+		a.snapshotCommand(),
+		a.exportCommand(),
 		a.rehearseCommand(),
 		a.versionCommand(),
 	}

@@ -123,6 +123,7 @@ const (
 	conditionReady    = "Ready"
 	conditionStalled  = "Stalled"
 	conditionRollback = "RollbackAvailable"
+	conditionExpired  = "SnapshotExpired"
 )
 
 // when tells a time relative to now.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,7 +118,7 @@ func typed(list []v1alpha1.EntryPoint, one bool) any {
 func (a *app) entryPointTable(list []v1alpha1.EntryPoint, wide bool) string {
 	header := []string{"NAME", "STRATEGY", "GOAL", "WAY", "WAITS AT", "REASON", "SHARE", "NEXT LOOK"}
 	if wide {
-		header = append(header, "OLD", "NEW", "NAMES", "MESSAGE")
+		header = append(header, "OLD", "NEW", "NAMES", "WAY BACK", "KEPT", "MESSAGE")
 	}
 	t := newTable(header...)
 	for i := range list {
@@ -139,9 +140,37 @@ func (a *app) entryPointRow(e *v1alpha1.EntryPoint, wide bool) []string {
 		e.Name, string(e.Status.Strategy), string(e.Spec.Goal), string(e.Spec.Direction), gate, reason, shareBar(e.Status.SharePercent), next,
 	}
 	if wide {
-		row = append(row, few(e.Status.Addresses, 2), few(e.Status.NewAddresses, 2), few(e.Status.Names, 2), message)
+		row = append(row, few(e.Status.Addresses, 2), few(e.Status.NewAddresses, 2), few(e.Status.Names, 2), wayBack(e), a.kept(e), message)
 	}
 	return row
+}
+
+// wayBack says in a word whether there is one, and if not, why.
+func wayBack(e *v1alpha1.EntryPoint) string {
+	c := meta.FindStatusCondition(e.Status.Conditions, conditionRollback)
+	switch {
+	case c == nil:
+		return ""
+	case c.Status == metav1.ConditionTrue:
+		return "yes"
+	default:
+		return yesNo(c.Status) + "," + c.Reason
+	}
+}
+
+// kept says until when the snapshot is kept; one without a time is kept as long as the evidence asks for.
+func (a *app) kept(e *v1alpha1.EntryPoint) string {
+	s := e.Status.Snapshot
+	switch {
+	case s == nil:
+		return ""
+	case s.RetainUntil == nil:
+		return "yes"
+	case isMet(e, conditionExpired):
+		return "expired " + a.when(s.RetainUntil)
+	default:
+		return "until " + s.RetainUntil.UTC().Format("2006-01-02T15:04Z")
+	}
 }
 
 // watch prints a line for every change until it is interrupted.

@@ -56,12 +56,18 @@ func (a *app) steer(ctx context.Context, name string, f steerFlags, change func(
 	if err != nil {
 		return err
 	}
+	return a.steerOne(ctx, conn.Client, e, f, change)
+}
+
+func (a *app) steerOne(
+	ctx context.Context, c client.Writer, e *v1alpha1.EntryPoint, f steerFlags, change func(*v1alpha1.EntryPoint) (steering, error),
+) error {
 	s, err := change(e)
 	if err != nil {
 		return err
 	}
 	if len(s.ops) > 0 {
-		if err := patch(ctx, conn.Client, e, s.ops, f.dryRun); err != nil {
+		if err := patch(ctx, c, e, s.ops, f.dryRun); err != nil {
 			return err
 		}
 	}
@@ -122,13 +128,6 @@ func (a *app) resumeCommand() *cobra.Command {
 		}
 		return steering{[]patchOp{set("paused", false)}, fmt.Sprintf("goes on, direction %s, up to goal %s", e.Spec.Direction, e.Spec.Goal)}, nil
 	})
-}
-
-func (a *app) rollbackCommand() *cobra.Command {
-	return a.steerCommand(&cobra.Command{
-		Use:   "rollback NAME",
-		Short: "Walk back: field, names and TTLs as in the snapshot, then the new path is taken away",
-	}, rollback)
 }
 
 func rollback(e *v1alpha1.EntryPoint) (steering, error) {

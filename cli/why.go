@@ -113,6 +113,9 @@ func (a *app) whyText(e *v1alpha1.EntryPoint) string {
 	if c := meta.FindStatusCondition(e.Status.Conditions, conditionRollback); c != nil {
 		fmt.Fprintf(&out, "Way back   %s: %s\n", yesNo(c.Status), oneLine(c.Message))
 	}
+	if s := e.Status.Snapshot; s != nil {
+		fmt.Fprintf(&out, "Snapshot   %s\n", a.snapshotText(e, s))
+	}
 	fmt.Fprintf(&out, "Next       %s\nWho acts   %s\n", a.nextText(e), actor(e))
 	for _, f := range e.Status.Findings {
 		fmt.Fprintf(&out, "%s\n", findingLine(f))
@@ -154,6 +157,17 @@ func (a *app) nextText(e *v1alpha1.EntryPoint) string {
 	text := fmt.Sprintf("%s (%s): %s", n.Gate, n.Reason, oneLine(n.Message))
 	if at := a.when(n.At); at != "" {
 		text += ", looks again " + at
+	}
+	return text
+}
+
+func (a *app) snapshotText(e *v1alpha1.EntryPoint, s *v1alpha1.SnapshotStatus) string {
+	text := fmt.Sprintf("taken %s, sha256 %.12s, kept %s", a.when(&s.TakenAt), s.SHA256, a.kept(e))
+	if s.Limited != "" {
+		text += "; " + oneLine(s.Limited)
+	}
+	if r := e.Spec.Retention; r != nil {
+		text += "; extended by " + oneLine(r.Requester) + ": " + oneLine(r.Reason)
 	}
 	return text
 }
