@@ -36,7 +36,10 @@ func (r *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 			return reconcile.Result{RequeueAfter: time.Minute}, err
 		}
 	}
-	return reconcile.Result{}, r.syncGuard(ctx)
+	if err := r.syncGuard(ctx); err != nil || claim.Name == "" || claim.DeletionTimestamp != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: settingsRecheck}, r.reportRisk(ctx, &claim)
 }
 
 // letGo takes our finalizer off a deleted claim of which no EntryPoint that holds it has a walk under way.
