@@ -7,6 +7,7 @@ package dnsctl
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 )
@@ -42,6 +43,8 @@ type Answer struct {
 	Mark     Mark      `json:"mark,omitzero"`
 	Foreign  string    `json:"foreign,omitempty"`
 	External string    `json:"external,omitempty"`
+	// AliasTTL is the TTL in seconds of the CNAME, where Records are an alias.
+	AliasTTL uint32 `json:"aliasTTL,omitempty"`
 }
 
 // Name is one name that moves: what it held, what is ours in it, where it goes.
@@ -57,6 +60,10 @@ type Name struct {
 	New []netip.Addr `json:"new"`
 	// LowTTL in seconds during the walk; never above the snapshot's own.
 	LowTTL uint32 `json:"lowTTL"`
+	// Aliases are the names that clients ask for where CNAMEs lead from them to Name; they are not written. ChainTTL is the
+	// largest TTL in seconds of those CNAMEs.
+	Aliases  []string `json:"aliases,omitempty"`
+	ChainTTL uint32   `json:"chainTTL,omitempty"`
 }
 
 // Step is a place in the shift: -1 the snapshot, 0 old at low TTL, 1..n the shares, n+1 new at the original TTL.
@@ -101,9 +108,13 @@ type Port interface {
 
 // Clocked is a Port that can compare clocks with a primary before anything is written.
 type Clocked interface {
-	// Skew is how far the primary's clock is ahead of ours. An error means that nobody knows, or that the key is not taken.
+	// Skew is how far the primary's clock is ahead of ours. ErrNoClock: the key is taken, but the server shows no clock. Any
+	// other error means that nobody knows, or that the key is not taken.
 	Skew(ctx context.Context, zone Zone) (time.Duration, error)
 }
+
+// ErrNoClock says that a server repeats the time of the question in place of its own.
+var ErrNoClock = errors.New("the server repeats our time: its clock cannot be seen")
 
 // MaxSkew is how far the clocks may differ before a zone counts as not usable: well before updates fail, at 300 s.
 const MaxSkew = time.Minute

@@ -84,9 +84,10 @@ func percentOf(s Step, percents []int32) (int32, bool) {
 	return percents[i], true
 }
 
-// LargestTTL is the largest TTL in seconds that any cache may still hold of the snapshot and of the sets of the walk.
+// LargestTTL is the largest TTL in seconds that any cache may still hold of the snapshot, of the sets of the walk,
+// and of the aliases that lead to them.
 func (n Name) LargestTTL() uint32 {
-	return max(n.Snapshot.largestTTL(), n.low(n.bothSet).largestTTL())
+	return max(n.Snapshot.largestTTL(), n.low(n.bothSet).largestTTL(), n.ChainTTL)
 }
 
 // HasNew tells whether r holds a member of n.New.

@@ -144,13 +144,15 @@ func (p *planner) takeObjects() {
 	}
 }
 
-// hostnames of the accepted names, in order.
+// hostnames of the accepted names and of their aliases, in order: clients ask for either.
 func (p *planner) hostnames() []string {
 	var out []string
 	for _, n := range p.accepted {
 		out = append(out, n.Name)
+		out = append(out, n.Aliases...)
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // checkSize refuses what the record, one object of the API, could not hold beside a journal and further attempts.

@@ -48,7 +48,7 @@ func snapshotOf(svc *corev1.Service) ServiceSnapshot {
 func copyName(n dnsctl.Name) dnsctl.Name {
 	n.Snapshot.A.Addresses = slices.Clone(n.Snapshot.A.Addresses)
 	n.Snapshot.AAAA.Addresses = slices.Clone(n.Snapshot.AAAA.Addresses)
-	n.Old, n.New = slices.Clone(n.Old), slices.Clone(n.New)
+	n.Old, n.New, n.Aliases = slices.Clone(n.Old), slices.Clone(n.New), slices.Clone(n.Aliases)
 	return n
 }
 

@@ -25,7 +25,9 @@ func (l *Looker) planNames(
 	live = map[string][]netip.Addr{}
 	if s != nil {
 		for _, n := range s.Names {
-			live[n.Name] = held(n.Snapshot)
+			for _, name := range append(slices.Clone(n.Aliases), n.Name) {
+				live[name] = held(n.Snapshot)
+			}
 		}
 		return slices.Clone(s.Names), live, ""
 	}
@@ -40,7 +42,8 @@ func (l *Looker) planNames(
 			}
 			live[name] = held(n.Snapshot)
 			if len(n.Old) > 0 {
-				names = append(names, n)
+				live[n.Name] = live[name]
+				names = withName(names, n)
 			}
 		}
 	}
@@ -62,27 +65,58 @@ func oldAddresses(services []*corev1.Service) []netip.Addr {
 	return out
 }
 
-// candidate looks at one name of one member. Old is empty where the name may not or need not move.
+// withName adds a name; where it is there already, as the end of another alias, the two are one.
+func withName(names []dnsctl.Name, n dnsctl.Name) []dnsctl.Name {
+	at := slices.IndexFunc(names, func(o dnsctl.Name) bool { return o.Name == n.Name })
+	if at < 0 {
+		return append(names, n)
+	}
+	same := &names[at]
+	same.Aliases = append(same.Aliases, n.Aliases...)
+	slices.Sort(same.Aliases)
+	same.Aliases = slices.Compact(same.Aliases)
+	same.ChainTTL = max(same.ChainTTL, n.ChainTTL)
+	return names
+}
+
+// maxChain is how many CNAMEs in a row are followed; resolvers give up soon after.
+const maxChain = 8
+
+// candidate looks at one name of one member, and follows aliases to the name that holds addresses. Every name on the way must
+// be granted to the namespace: an alias that a tenant may write gives no right to what it leads to. Old is empty where the
+// name may not or need not move.
 func (l *Looker) candidate(
 	ctx context.Context, w *World, svc *corev1.Service, name string, old []netip.Addr,
 ) (dnsctl.Name, error) {
 	n := dnsctl.Name{Name: name}
-	zone, ok := dnsctl.ZoneFor(name, zones(w))
-	if !ok || !granted(w.Zones[zone.Object], svc.Namespace, name) {
-		return n, nil
+	for range maxChain {
+		zone, ok := dnsctl.ZoneFor(n.Name, zones(w))
+		if !ok || !granted(w.Zones[zone.Object], svc.Namespace, n.Name) {
+			return dnsctl.Name{Name: name}, nil
+		}
+		answer, err := l.DNS.Query(ctx, zone, zone.Primary, n.Name)
+		if err != nil {
+			return n, fmt.Errorf("the primary %s of DNSZone %s could not be asked for %s: %w", zone.Primary, zone.Object, n.Name, err)
+		}
+		if answer.Records.Alias == "" {
+			n.Zone, n.Snapshot, n.Old = zone.Object, answer.Records, among(old, held(answer.Records))
+			return n, nil
+		}
+		n.Aliases, n.ChainTTL = []string{name}, max(n.ChainTTL, answer.AliasTTL)
+		n.Name = answer.Records.Alias
 	}
-	n.Zone = zone.Object
-	answer, err := l.DNS.Query(ctx, zone, zone.Primary, name)
-	if err != nil {
-		return n, fmt.Errorf("the primary %s of DNSZone %s could not be asked for %s: %w", zone.Primary, zone.Object, name, err)
-	}
-	n.Snapshot = answer.Records
+	return n, fmt.Errorf("name %s: more than %d aliases in a row, or a circle: point it at a name with addresses", name, maxChain)
+}
+
+// among keeps of old what is there.
+func among(old, there []netip.Addr) []netip.Addr {
+	var out []netip.Addr
 	for _, a := range old {
-		if slices.Contains(held(answer.Records), a) {
-			n.Old = append(n.Old, a)
+		if slices.Contains(there, a) {
+			out = append(out, a)
 		}
 	}
-	return n, nil
+	return out
 }
 
 func granted(z *v1alpha1.DNSZone, namespace, name string) bool {
@@ -101,7 +135,7 @@ func granted(z *v1alpha1.DNSZone, namespace, name string) bool {
 func ZoneOf(z *v1alpha1.DNSZone) dnsctl.Zone {
 	return dnsctl.Zone{
 		Object: z.Name, Apex: strings.TrimSuffix(strings.ToLower(z.Spec.Zone), "."), Primary: z.Spec.Primary, Servers: z.Spec.Servers,
-		Manual: z.Spec.Mode == v1alpha1.ZoneModeManual,
+		Manual: z.Spec.Mode == v1alpha1.ZoneModeManual, ExternalPrefix: z.Spec.ExternalDNSPrefix, ExternalSuffix: z.Spec.ExternalDNSSuffix,
 	}
 }
 

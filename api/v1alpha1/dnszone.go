@@ -42,12 +42,23 @@ type DNSZoneSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}$`
 	// +listType=set
 	Servers []string `json:"servers,omitempty"`
-	// keySecret holds the TSIG key: data keys "name", "algorithm" and "secret" (base64 as in named.conf). It lies in the
-	// controller's namespace. Required in mode RRset.
+	// keySecret holds the TSIG key: data keys "name", "algorithm" and "secret" (base64 as in named.conf); while keys are
+	// changed, the one that goes under the same words with "previous-" in front. It lies in the controller's namespace.
+	// Required in mode RRset.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 	KeySecret string `json:"keySecret,omitempty"`
+	// externalDNSPrefix is what external-dns was given as --txt-prefix for this zone, so that the names it owns are known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[-A-Za-z0-9_.%{}]*$`
+	ExternalDNSPrefix string `json:"externalDNSPrefix,omitempty"`
+	// externalDNSSuffix is what external-dns was given as --txt-suffix.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[-A-Za-z0-9_%{}]*$`
+	ExternalDNSSuffix string `json:"externalDNSSuffix,omitempty"`
 	// domains that each namespace may use. A namespace that is not listed moves no name of this zone.
 	// +required
 	// +kubebuilder:validation:MinItems=1

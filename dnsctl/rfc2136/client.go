@@ -71,8 +71,13 @@ func (c *Client) ask(ctx context.Context, server string, m *dns.Msg) (*dns.Msg, 
 // send signs a fresh copy and sends it over TCP: the library strips the signature from what it has sent, and a second
 // signature beside the first is malformed.
 func (c *Client) send(ctx context.Context, server string, m *dns.Msg, key Key) (*dns.Msg, error) {
+	return c.sendAt(ctx, server, m, key, c.options.Now())
+}
+
+// sendAt is send, signed at a time.
+func (c *Client) sendAt(ctx context.Context, server string, m *dns.Msg, key Key, at time.Time) (*dns.Msg, error) {
 	signed := m.Copy()
-	signed.SetTsig(key.Name, key.Algorithm, fudge, c.options.Now().Unix())
+	signed.SetTsig(key.Name, key.Algorithm, fudge, at.Unix())
 	tcp := dns.Client{Net: "tcp", Timeout: c.options.UpdateTimeout, TsigSecret: map[string]string{key.Name: key.Secret}}
 	reply, _, err := tcp.ExchangeContext(ctx, signed, server)
 	return reply, err

@@ -51,6 +51,7 @@ func (c *Client) queryAddresses(ctx context.Context, server, name string, out *d
 		return fmt.Errorf("query of %s at %s: A and AAAA disagree about an alias (%q, %q)", name, server, four.alias, six.alias)
 	}
 	out.Records = dnsctl.RecordSet{A: four.set, AAAA: six.set, Alias: four.alias}
+	out.AliasTTL = max(four.aliasTTL, six.aliasTTL)
 	return nil
 }
 
@@ -105,6 +106,8 @@ type looked struct {
 	set   dnsctl.RRset
 	texts []string
 	alias string
+	// aliasTTL in seconds.
+	aliasTTL uint32
 }
 
 // look asks one question and takes only an authoritative answer to it.
@@ -153,7 +156,7 @@ func read(reply *dns.Msg, name string) (looked, error) {
 	var out looked
 	for _, rr := range reply.Answer {
 		if c, ok := rr.(*dns.CNAME); ok && dns.CanonicalName(c.Hdr.Name) == name {
-			out.alias = strings.TrimSuffix(dns.CanonicalName(c.Target), ".")
+			out.alias, out.aliasTTL = strings.TrimSuffix(dns.CanonicalName(c.Target), "."), c.Hdr.Ttl
 		}
 	}
 	for _, rr := range reply.Answer {

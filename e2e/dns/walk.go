@@ -55,9 +55,11 @@ func NewWalk(port dnsctl.Port, zones []dnsctl.Zone, names []dnsctl.Name, percent
 // Record is the name of the walk's MigrationRecord.
 const Record = "shop-web-1"
 
-// Virtual gives the walk a clock of its own that jumps. Where a server must change first, a moment of real time passes.
+// Virtual gives the walk a clock of its own that jumps, in large steps but for slots. Where a server must change first, a
+// moment of real time passes.
 func (w *Walk) Virtual(from time.Time) *Walk {
 	now := from
+	w.Plan.Settings.ProbeInterval = 300
 	w.Clock = func() time.Time { return now }
 	w.Wait = func(ctx context.Context, until time.Time, world bool) error {
 		if until.After(now) {
