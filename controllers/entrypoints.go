@@ -29,8 +29,8 @@ type EntryPoints struct {
 
 	looker  *observe.Looker
 	returns *observe.Returns
-	first  sync.Once
-	since  time.Time
+	first   sync.Once
+	since   time.Time
 }
 
 // NewEntryPoints makes the reconciler.

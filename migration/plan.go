@@ -60,27 +60,27 @@ type Check struct {
 
 // Settings are the policy's numbers with the defaults filled in, in seconds.
 type Settings struct {
-	LowTTL            int64               `json:"lowTTL"`
-	Percents          []int32             `json:"percents"`
-	StepSoak          int64               `json:"stepSoak"`
-	Soak              int64               `json:"soak"`
-	DrainWindow       int64               `json:"drainWindow"`
-	MaxLifetime       int64               `json:"maxLifetime,omitempty"`
-	Attraction        v1alpha1.Attraction `json:"attraction"`
-	Rounds            int32               `json:"rounds"`
-	ProbeInterval     int64               `json:"probeInterval"`
-	ProbeTimeout      int64               `json:"probeTimeout"`
-	Vantages          []v1alpha1.Vantage  `json:"vantages"`
+	LowTTL        int64               `json:"lowTTL"`
+	Percents      []int32             `json:"percents"`
+	StepSoak      int64               `json:"stepSoak"`
+	Soak          int64               `json:"soak"`
+	DrainWindow   int64               `json:"drainWindow"`
+	MaxLifetime   int64               `json:"maxLifetime,omitempty"`
+	Attraction    v1alpha1.Attraction `json:"attraction"`
+	Rounds        int32               `json:"rounds"`
+	ProbeInterval int64               `json:"probeInterval"`
+	ProbeTimeout  int64               `json:"probeTimeout"`
+	Vantages      []v1alpha1.Vantage  `json:"vantages"`
 	// FailureLimit and InconclusiveLimit bound what a path may miss; 0 means nothing. MustMatch empty: the default.
 	FailureLimit      int32                  `json:"failureLimit,omitempty"`
 	InconclusiveLimit int32                  `json:"inconclusiveLimit,omitempty"`
 	Headers           []string               `json:"headers,omitempty"`
 	MustMatch         []v1alpha1.ProbeAspect `json:"mustMatch,omitempty"`
 	LatencyPercent    int32                  `json:"latencyPercent,omitempty"`
-	Recheck           int64               `json:"recheck"`
-	OnFailure         v1alpha1.OnFailure  `json:"onFailure"`
-	GatewayClass      string              `json:"gatewayClass,omitempty"`
-	GatewayController string              `json:"gatewayController,omitempty"`
+	Recheck           int64                  `json:"recheck"`
+	OnFailure         v1alpha1.OnFailure     `json:"onFailure"`
+	GatewayClass      string                 `json:"gatewayClass,omitempty"`
+	GatewayController string                 `json:"gatewayController,omitempty"`
 }
 
 // Snapshot is what Back restores: the members as they were, and the record sets.

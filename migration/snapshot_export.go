@@ -16,7 +16,7 @@ import (
 // ExportSeal is the annotation of an exported record that holds the SHA-256 of its spec: snapshot, plans and journal together.
 const ExportSeal = "offramp.dev/export-sha256"
 
-// ErrSealed: an export does not belong to its seal.
+// ErrSealed says that an export does not belong to its seal.
 var ErrSealed = errors.New("the export was changed after it was made")
 
 // ExportRecord is the record as a manifest that outlives the cluster: without what only this API server knows, sealed.

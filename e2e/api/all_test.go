@@ -50,6 +50,7 @@ func (r *ring) balanced(t *testing.T) {
 	w.goal(v1alpha1.GoalStage)
 	w.reach("Proven")
 	w.strategy(v1alpha1.StrategyLoadBalancer)
+	w.reach("RollbackAvailable")
 	w.goal(v1alpha1.GoalRelease)
 	w.reach("TTLRestored")
 	w.back()
