@@ -128,8 +128,8 @@ type daemon struct {
 // newDaemon makes the directory. Its path is short: Unix sockets lie there.
 func newDaemon(t *testing.T) *daemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "dns")
-	if err != nil {
+	dir := filepath.Join(os.TempDir(), "dns"+freePort())
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	d := &daemon{dir: dir}
@@ -187,7 +187,7 @@ func (d *daemon) log() string {
 }
 
 // run runs a tool of the server's.
-func (d *daemon) run(t *testing.T, program string, arguments ...string) string {
+func (d *daemon) run(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, arguments...)
 	cmd.Dir = d.dir
@@ -195,7 +195,6 @@ func (d *daemon) run(t *testing.T, program string, arguments ...string) string {
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(arguments, " "), err, out)
 	}
-	return string(out)
 }
 
 // zoneFile is the zone as every server loads it.

@@ -15,8 +15,8 @@ import (
 	"offramp.dev/migration"
 )
 
-// failed is the update error in err; it is one of class, and names server and name.
-func failed(t *testing.T, err error, class dnsctl.Class) *dnsctl.UpdateError {
+// failed is the detail of the update error in err; it is one of class, and names server and name.
+func failed(t *testing.T, err error, class dnsctl.Class) string {
 	t.Helper()
 	u, ok := errors.AsType[*dnsctl.UpdateError](err)
 	if !ok {
@@ -25,7 +25,7 @@ func failed(t *testing.T, err error, class dnsctl.Class) *dnsctl.UpdateError {
 	if u.Class != class || u.Server == "" || u.Name == "" || u.Detail == "" {
 		t.Fatalf("got %#v, want class %s, a server, a name and a detail", u, class)
 	}
-	return u
+	return u.Detail
 }
 
 func heldFor(reason string) func(migration.Decision) bool {
@@ -47,9 +47,9 @@ func TestARacingNsupdateBeforeTheFirstWriteMakesItFailAndHoldsTheWalk(t *testing
 		if len(w.failures) != 1 {
 			t.Fatalf("%d updates failed, want the one that was raced: %v", len(w.failures), w.failures)
 		}
-		u := failed(t, w.failures[0], dnsctl.ClassChanged)
-		if !strings.Contains(u.Detail, "203.0.113.66") {
-			t.Errorf("the detail %q does not say what is there now", u.Detail)
+		detail := failed(t, w.failures[0], dnsctl.ClassChanged)
+		if !strings.Contains(detail, "203.0.113.66") {
+			t.Errorf("the detail %q does not say what is there now", detail)
 		}
 		s.wants(t, a(3600, "192.0.2.10", "203.0.113.66"), "")
 		s.nsupdate(t, "update delete "+www+". A 203.0.113.66")

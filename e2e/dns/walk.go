@@ -110,12 +110,12 @@ func (w *Walk) Until(ctx context.Context, n int, arrived func(migration.Decision
 	return d, fmt.Errorf("%w after %d passes: %s", ErrLong, n, d)
 }
 
-// Settled: every share was walked, and the low TTL has passed since.
+// Settled means that every share was walked, and the low TTL has passed since.
 func Settled(d migration.Decision) bool {
 	return d.Action == nil && d.At.Reason == migration.ReasonGoalReached
 }
 
-// Undone: everything is as it was.
+// Undone means that everything is as it was.
 func Undone(d migration.Decision) bool { return d.Ended && d.At.Gate == migration.GateUndone }
 
 // Pass looks, decides and acts once. An update that fails is no error of the walk: the next pass looks anew.
