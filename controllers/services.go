@@ -33,71 +33,98 @@ func (r *Services) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if svc.Annotations[v1alpha1.AnnotationPolicy] == "" || svc.Labels[v1alpha1.LabelEntryPoint] != "" {
 		return reconcile.Result{}, nil
 	}
-	known, err := r.holding(ctx, &svc)
+	mine, err := r.holding(ctx, v1alpha1.ServiceReference{Namespace: svc.Namespace, Name: svc.Name})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if known.ep != nil && (known.frozen || sameMembers(known.ep, r.group(ctx, &svc))) {
-		return reconcile.Result{}, r.annotate(ctx, &svc, known.ep.Name)
+	if mine.frozen != nil {
+		return reconcile.Result{}, errors.Join(r.makeRoom(ctx, mine.free, mine.frozen.Spec.Members), r.annotate(ctx, &svc, mine.frozen.Name))
 	}
-	lost, err := r.lost(ctx, &svc)
-	if err != nil {
+	members, err := r.members(ctx, &svc)
+	if err != nil || len(members) == 0 {
 		return reconcile.Result{}, err
 	}
-	members := r.group(ctx, &svc)
-	if lost != nil {
-		members = lost
-	}
-	if len(members) == 0 {
-		return reconcile.Result{}, nil
-	}
-	if walking, err := r.walking(ctx, members); err != nil || walking != "" {
-		r.tooLate(&svc, walking)
-		return reconcile.Result{RequeueAfter: settingsRecheck}, err
-	}
-	return reconcile.Result{}, r.open(ctx, &svc, members, known)
+	return r.regroup(ctx, &svc, members)
 }
 
-// standing is an EntryPoint that holds a Service, nil if none does, and whether its membership is frozen.
-type standing struct {
-	ep     *v1alpha1.EntryPoint
-	frozen bool
+// regroup sees to it that members, and nobody else, are one EntryPoint; while one of them is on its way in another, svc waits.
+func (r *Services) regroup(ctx context.Context, svc *corev1.Service, members []v1alpha1.ServiceReference) (reconcile.Result, error) {
+	all, err := r.holding(ctx, members...)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case all.frozen != nil:
+		r.tooLate(svc, all.frozen.Name)
+		return reconcile.Result{RequeueAfter: settingsRecheck}, r.makeRoom(ctx, all.free, all.frozen.Spec.Members)
+	case len(all.free) == 1 && slices.Equal(all.free[0].Spec.Members, members):
+		return reconcile.Result{}, r.annotate(ctx, svc, all.free[0].Name)
+	}
+	return reconcile.Result{}, r.open(ctx, svc, members, all.free)
 }
 
-// holding finds the EntryPoint that holds svc. Membership is frozen while a walk is recorded, and once a human set a goal.
-func (r *Services) holding(ctx context.Context, svc *corev1.Service) (standing, error) {
+// members are who moves together with svc: those of a recorded walk whose EntryPoint is lost, else the group of today.
+func (r *Services) members(ctx context.Context, svc *corev1.Service) ([]v1alpha1.ServiceReference, error) {
+	lost, err := r.lost(ctx, svc)
+	if err != nil || lost != nil {
+		return lost, err
+	}
+	return r.group(ctx, svc), nil
+}
+
+// holders are the EntryPoints that hold one of some Services. Frozen is the one whose membership may not change any more, nil
+// if there is none: a walk is recorded, or a human set a goal. Free are the others, by name; a Service that opted in alone and
+// whose group grew can be in several for a moment.
+type holders struct {
+	frozen *v1alpha1.EntryPoint
+	free   []*v1alpha1.EntryPoint
+}
+
+// holding finds the EntryPoints that hold any of members.
+func (r *Services) holding(ctx context.Context, members ...v1alpha1.ServiceReference) (holders, error) {
 	var all v1alpha1.EntryPointList
 	if err := r.Client.List(ctx, &all); err != nil {
-		return standing{}, fmt.Errorf("listing EntryPoints: %w", err)
+		return holders{}, fmt.Errorf("listing EntryPoints: %w", err)
 	}
-	me := v1alpha1.ServiceReference{Namespace: svc.Namespace, Name: svc.Name}
+	slices.SortFunc(all.Items, func(a, b v1alpha1.EntryPoint) int { return strings.Compare(a.Name, b.Name) })
+	var out holders
 	for i := range all.Items {
 		ep := &all.Items[i]
-		if !slices.Contains(ep.Spec.Members, me) {
+		if !overlap(ep.Spec.Members, members) {
 			continue
 		}
 		rec, err := r.youngest(ctx, ep.Name)
-		return standing{ep: ep, frozen: rec != nil && !observe.Ended(rec) || ep.Spec.Goal != v1alpha1.GoalReport}, err
+		if err != nil {
+			return holders{}, err
+		}
+		if fixed := rec != nil && !observe.Ended(rec) || ep.Spec.Goal != v1alpha1.GoalReport; fixed && out.frozen == nil {
+			out.frozen = ep
+		} else if !fixed {
+			out.free = append(out.free, ep)
+		}
 	}
-	return standing{}, nil
+	return out, nil
 }
 
-// walking names an EntryPoint whose membership is frozen and that holds one of the members: who comes later waits.
-func (r *Services) walking(ctx context.Context, members []v1alpha1.ServiceReference) (string, error) {
-	for _, m := range members {
-		at, err := r.holding(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}})
-		if err != nil {
-			return "", err
+func overlap(a, b []v1alpha1.ServiceReference) bool {
+	return slices.ContainsFunc(a, func(m v1alpha1.ServiceReference) bool { return slices.Contains(b, m) })
+}
+
+// makeRoom deletes those EntryPoints that hold any of members: nothing was recorded of them, and nobody has set them a goal.
+func (r *Services) makeRoom(ctx context.Context, free []*v1alpha1.EntryPoint, members []v1alpha1.ServiceReference) error {
+	for _, ep := range free {
+		if !overlap(ep.Spec.Members, members) {
+			continue
 		}
-		if at.frozen {
-			return at.ep.Name, nil
+		err := r.Client.Delete(ctx, ep, client.Preconditions{UID: &ep.UID, ResourceVersion: &ep.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting EntryPoint %s, whose Services belong to another: %w", ep.Name, err)
 		}
 	}
-	return "", nil
+	return nil
 }
 
 func (r *Services) tooLate(svc *corev1.Service, walking string) {
-	if r.Events == nil || walking == "" {
+	if r.Events == nil {
 		return
 	}
 	r.Events.Eventf(svc, nil, "Warning", inventory.ReasonGroupChanged, "OptIn",
@@ -187,12 +214,8 @@ func optedIn(members []string, all []corev1.Service) []v1alpha1.ServiceReference
 	return out
 }
 
-func sameMembers(ep *v1alpha1.EntryPoint, members []v1alpha1.ServiceReference) bool {
-	return slices.Equal(ep.Spec.Members, members)
-}
-
-// open creates the EntryPoint of members; one of fewer members that nothing was recorded of makes room.
-func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1alpha1.ServiceReference, before standing) error {
+// open creates the EntryPoint of members; those that held some of them make room.
+func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1alpha1.ServiceReference, before []*v1alpha1.EntryPoint) error {
 	names := make([]string, 0, len(members))
 	for _, m := range members {
 		names = append(names, m.Namespace+"/"+m.Name)
@@ -204,10 +227,9 @@ func (r *Services) open(ctx context.Context, svc *corev1.Service, members []v1al
 			Direction: v1alpha1.DirectionForward, Attempt: 1,
 		},
 	}
-	if before.ep != nil && before.ep.Name != ep.Name {
-		if err := r.Client.Delete(ctx, before.ep, client.Preconditions{UID: &before.ep.UID, ResourceVersion: &before.ep.ResourceVersion}); err != nil {
-			return client.IgnoreNotFound(err)
-		}
+	before = slices.DeleteFunc(before, func(other *v1alpha1.EntryPoint) bool { return other.Name == ep.Name })
+	if err := r.makeRoom(ctx, before, members); err != nil {
+		return err
 	}
 	if err := r.Client.Create(ctx, ep, owner); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating EntryPoint %s: %w", ep.Name, err)

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,13 +84,7 @@ func TestALaterJoinerDoesNotChangeAFrozenMembership(t *testing.T) {
 	a := service("a", "192.0.2.50", optIn("www.example.com"))
 	cl := fakeClient(t, []*corev1.Service{a})
 	r := &Services{&Ports{Client: cl}}
-	pass := func(s *corev1.Service) {
-		t.Helper()
-		if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(a)
+	passes(t, r, a)
 	var all v1alpha1.EntryPointList
 	if err := cl.List(context.Background(), &all); err != nil || len(all.Items) != 1 {
 		t.Fatalf("%d EntryPoints (%v)", len(all.Items), err)
@@ -102,8 +97,8 @@ func TestALaterJoinerDoesNotChangeAFrozenMembership(t *testing.T) {
 	if err := cl.Create(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
-	pass(a)
-	pass(b)
+	passes(t, r, a)
+	passes(t, r, b)
 	var got v1alpha1.EntryPoint
 	if err := cl.Get(context.Background(), client.ObjectKeyFromObject(&all.Items[0]), &got); err != nil {
 		t.Fatalf("the walk that a human advanced is gone: %v", err)
@@ -121,17 +116,11 @@ func TestWhoCameFirstIsToldOfTheLargerGroupInTheSamePass(t *testing.T) {
 	a, b := service("a", "192.0.2.50", optIn("www.example.com")), service("b", "192.0.2.50", optIn("www.example.com"))
 	cl := fakeClient(t, []*corev1.Service{a})
 	r := &Services{&Ports{Client: cl}}
-	pass := func(s *corev1.Service) {
-		t.Helper()
-		if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(a)
+	passes(t, r, a)
 	if err := cl.Create(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
-	pass(b) // nothing calls for a again: it has not changed
+	passes(t, r, b) // nothing calls for a again: it has not changed
 	names := map[string]bool{}
 	for _, s := range []*corev1.Service{a, b} {
 		if err := cl.Get(context.Background(), client.ObjectKeyFromObject(s), s); err != nil {
@@ -142,6 +131,62 @@ func TestWhoCameFirstIsToldOfTheLargerGroupInTheSamePass(t *testing.T) {
 	if len(names) != 1 || names[""] {
 		t.Errorf("the Services of one entry point carry %v", names)
 	}
+}
+
+// A larger group that is found from the newcomer's side must not leave the smaller EntryPoint behind: while the fields are put
+// back one after the other, the first Service would belong to the small one again.
+func TestNoServiceIsLeftInTwoEntryPoints(t *testing.T) {
+	t.Parallel()
+	for name, goal := range map[string]v1alpha1.Goal{"before a goal is set": v1alpha1.GoalReport, "and once one is": v1alpha1.GoalRelease} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			a, b := service("a", "192.0.2.50", optIn("www.example.com")), service("b", "192.0.2.50", optIn("www.example.com"))
+			cl := fakeClient(t, []*corev1.Service{a})
+			r := &Services{&Ports{Client: cl}}
+			passes(t, r, a)
+			small := onlyEntryPoint(t, cl)
+			if err := cl.Create(ctx, b); err != nil {
+				t.Fatal(err)
+			}
+			passes(t, r, b)
+			group := onlyEntryPoint(t, cl)
+			if len(group.Spec.Members) != 2 {
+				t.Fatalf("members %v", group.Spec.Members)
+			}
+			group.Spec.Goal = goal
+			stale := small.DeepCopy() // as a controller that was killed in between left it
+			stale.ResourceVersion = ""
+			if err := errors.Join(cl.Update(ctx, group), cl.Create(ctx, stale)); err != nil {
+				t.Fatal(err)
+			}
+			passes(t, r, a)
+			if left := onlyEntryPoint(t, cl); left.Name != group.Name {
+				t.Errorf("%s is left, want %s", left.Name, group.Name)
+			}
+			if err := cl.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil || a.Annotations[v1alpha1.AnnotationEntryPoint] != group.Name {
+				t.Errorf("the Service carries %s (%v)", a.Annotations[v1alpha1.AnnotationEntryPoint], err)
+			}
+		})
+	}
+}
+
+func passes(t *testing.T, r *Services, services ...*corev1.Service) {
+	t.Helper()
+	for _, s := range services {
+		if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func onlyEntryPoint(t *testing.T, cl client.Client) *v1alpha1.EntryPoint {
+	t.Helper()
+	var all v1alpha1.EntryPointList
+	if err := cl.List(context.Background(), &all); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%d EntryPoints, want one (%v)", len(all.Items), err)
+	}
+	return &all.Items[0]
 }
 
 func TestAWalkIsCalledForWhoNamesOneOfItsNames(t *testing.T) {
