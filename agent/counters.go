@@ -241,52 +241,78 @@ func keysOf(t Tuple) []setKey {
 	return []setKey{{family, false}, {family, true}}
 }
 
+// maxDumps is how often a set is listed for one reading.
+const maxDumps = 5
+
 // counts reads all sets. An element that is missing is an error, whoever took it away.
 func (m *made) counts() (map[Tuple]Count, error) {
 	out := make(map[Tuple]Count, len(m.elements))
-	found := 0
+	found, want := 0, 0
 	for _, key := range setKeys() {
-		n, err := m.countSet(key, out)
+		packets, err := m.packets(key)
 		if err != nil {
 			return nil, fmt.Errorf("reading the counters of set %s: %w", setNames[key], err)
 		}
-		found += n
+		found += len(packets)
+		want += m.size(key)
+		for t, n := range packets {
+			c := out[t]
+			if key.attempts {
+				c.Attempts = n
+			} else {
+				c.Packets = n
+			}
+			out[t] = c
+		}
 	}
-	want := 0
-	for t := range m.elements {
-		want += len(keysOf(t))
-	}
-	if found != want || len(out) != len(m.elements) {
+	if found != want {
 		return nil, fmt.Errorf("%w: %d of %d counters are there", errTouched, found, want)
 	}
 	return out, nil
 }
 
-func (m *made) countSet(key setKey, out map[Tuple]Count) (int, error) {
-	conn, err := nftables.New()
-	if err != nil {
-		return 0, err
-	}
-	elements, err := conn.GetSetElements(m.sets[key])
-	if err != nil {
-		return 0, err
-	}
-	found := 0
-	for i := range elements {
-		t, ok := decodeKey(elements[i].Key)
-		if !ok || !m.elements[t] || elements[i].Counter == nil {
-			continue
+// size is how many elements a set was given.
+func (m *made) size(key setKey) (n int) {
+	for t := range m.elements {
+		if slices.Contains(keysOf(t), key) {
+			n++
 		}
-		found++
-		c := out[t]
-		if key.attempts {
-			c.Attempts = elements[i].Counter.Packets
-		} else {
-			c.Packets = elements[i].Counter.Packets
-		}
-		out[t] = c
 	}
-	return found, nil
+	return n
+}
+
+// packets are the packets of each element of a set.
+func (m *made) packets(key setKey) (map[Tuple]uint64, error) {
+	return gather(m.size(key), m.elements, func() ([]nftables.SetElement, error) {
+		conn, err := nftables.New()
+		if err != nil {
+			return nil, err
+		}
+		return conn.GetSetElements(m.sets[key])
+	})
+}
+
+// gather lists a set until it has seen all the wanted elements, at most maxDumps times. The kernel keeps a set in a hash
+// table that it resizes in the background, and a listing that a resize falls into shows some elements twice and others not
+// at all (rhashtable_walk_start in linux/lib/rhashtable.c). A counter only grows, so the highest value seen is the newest.
+func gather(want int, elements map[Tuple]bool, list func() ([]nftables.SetElement, error)) (map[Tuple]uint64, error) {
+	out := make(map[Tuple]uint64, want)
+	for range maxDumps {
+		listed, err := list()
+		if err != nil {
+			return nil, err
+		}
+		for i := range listed {
+			t, ok := decodeKey(listed[i].Key)
+			if ok && elements[t] && listed[i].Counter != nil {
+				out[t] = max(out[t], listed[i].Counter.Packets)
+			}
+		}
+		if len(out) >= want {
+			break
+		}
+	}
+	return out, nil
 }
 
 // Every part of a key fills whole registers of four bytes.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,13 +137,8 @@ func slicesRepeat(text string, n int) []string {
 // same wants every text to begin as it should.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s %q, want %q", what, got, want)
-	}
-	for i := range got {
-		if !strings.HasPrefix(got[i], want[i]) {
-			t.Errorf("%s: %q, want it to begin with %q", what, got[i], want[i])
-		}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("%s %q, want each to begin as in %q", what, got, want)
 	}
 }
 

@@ -87,7 +87,7 @@ func (c *Catalog) heard(o any) {
 	}
 }
 
-// NeedLeaderElection: one process counts, so that sums over processes are right.
+// NeedLeaderElection is true: one process counts, so that sums over processes are right.
 func (*Catalog) NeedLeaderElection() bool { return true }
 
 // Start counts until ctx ends.

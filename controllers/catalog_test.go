@@ -29,8 +29,8 @@ func walkOf(name string, goal v1alpha1.Goal, record, next string) *v1alpha1.Entr
 	return ep
 }
 
-func bare(name string) *corev1.Service {
-	s := service(name, "192.0.2.1", optIn())
+func bare() *corev1.Service {
+	s := service("web", "192.0.2.1", optIn())
 	s.Spec.ExternalIPs = nil
 	return s
 }
@@ -79,12 +79,12 @@ func TestEveryServiceIsInOneStateOfTheCatalog(t *testing.T) {
 		"a human set a goal":             {service("web", "192.0.2.1", optIn()), walkOf("web", v1alpha1.GoalStage, "", "NoPool"), "walking,NoPool"},
 		"its walk is recorded":           {service("web", "192.0.2.1", optIn()), walkOf("web", v1alpha1.GoalCutOver, "web-1", "Waiting"), "walking,Waiting"},
 		"its walk went back to the end":  {service("web", "192.0.2.1", optIn()), walkOf("web", v1alpha1.GoalCutOver, "web-1", ""), "report,Undone"},
-		"its walk took the field off":    {bare("web"), walkOf("web", v1alpha1.GoalRelease, "web-1", "Soaking"), "released,Soaking"},
-		"its walk is forgotten":          {bare("web"), walkOf("web", v1alpha1.GoalForget, "web-1", ""), "released,Ended"},
+		"its walk took the field off":    {bare(), walkOf("web", v1alpha1.GoalRelease, "web-1", "Soaking"), "released,Soaking"},
+		"its walk is forgotten":          {bare(), walkOf("web", v1alpha1.GoalForget, "web-1", ""), "released,Ended"},
 		"its field does nothing":         {inert, nil, "cleanup"},
-		"a reason that is no code":       {bare("web"), walkOf("web", v1alpha1.GoalRelease, "web-1", "10.0.0.1 said no"), "released,Unspecified"},
-		"it never had the field":         {bare("web"), nil, ""},
-		"it belongs to nobody's members": {bare("web"), walkOf("other", v1alpha1.GoalRelease, "other-1", "Soaking"), ""},
+		"a reason that is no code":       {bare(), walkOf("web", v1alpha1.GoalRelease, "web-1", "10.0.0.1 said no"), "released,Unspecified"},
+		"it never had the field":         {bare(), nil, ""},
+		"it belongs to nobody's members": {bare(), walkOf("other", v1alpha1.GoalRelease, "other-1", "Soaking"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

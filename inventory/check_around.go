@@ -61,7 +61,7 @@ func (w *world) checkFamilies(c *collector, m *member) {
 	case !known && has[0] && has[1] && policy == corev1.IPFamilyPolicySingleStack:
 		c.add(ReasonFamilyMismatch, block, field, "The field holds addresses of both families, and the Service gets one (it asks for no "+
 			"dual stack): the others carry no traffic.", fix)
-	case policy == corev1.IPFamilyPolicyRequireDualStack && oneFamily && !(four && six):
+	case policy == corev1.IPFamilyPolicyRequireDualStack && oneFamily && (!four || !six):
 		c.add(ReasonFamilyMismatch, block, "spec.ipFamilyPolicy", "The Service requires dual stack on a cluster with one family: the API server "+
 			"refuses it.", "Set ipFamilyPolicy: PreferDualStack or SingleStack.")
 	}

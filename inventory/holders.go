@@ -135,18 +135,19 @@ func (f *finder) value(key, path string, value any, depth int) {
 // nor a continuation of the first.
 func embedded(text string) []netip.Addr {
 	first, rest, _ := strings.Cut(text, "\n")
-	list := first
+	var list strings.Builder
+	list.WriteString(first)
 	for line := range strings.SplitSeq(rest, "\n") {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "-") && !strings.HasPrefix(line, `"`) {
 			break
 		}
-		list += " " + line
-		if len(list) > longestText {
+		list.WriteString(" " + line)
+		if list.Len() > longestText {
 			break
 		}
 	}
-	return addressesIn(strings.TrimPrefix(list, "externalIPs"))
+	return addressesIn(strings.TrimPrefix(list.String(), "externalIPs"))
 }
 
 // place is an address in a namespace; "" is any namespace.

@@ -113,7 +113,7 @@ func (z *Zones) Update(ctx context.Context, of dnsctl.Zone, changes []dnsctl.Cha
 	return nil
 }
 
-// Order: the servers of the embedded world rotate.
+// Order says that the servers of the embedded world rotate.
 func (z *Zones) Order(context.Context, dnsctl.Zone, string, string) (dnsctl.Order, error) {
 	return dnsctl.OrderRotates, nil
 }

@@ -166,9 +166,9 @@ func (s *source) object(raw []byte, line int, apiVersion, kind string) error {
 	if a == "" || k == "" || !utf8.ValidString(k) {
 		return s.noObject(raw, line)
 	}
-	if strings.HasSuffix(k, "List") {
-		if items, isList := itemsOf(raw); isList {
-			return s.nested(items, line, a, strings.TrimSuffix(k, "List"))
+	if element, isList := strings.CutSuffix(k, "List"); isList {
+		if items, hasItems := itemsOf(raw); hasItems {
+			return s.nested(items, line, a, element)
 		}
 	}
 	if !utf8.Valid(raw) {

@@ -61,8 +61,15 @@ config() { # the kind configuration; where CAP_SYS_RESOURCE is missing, nobody m
     '{ sub(/@KUBE_PROXY_MODE@/, mode); sub(/@AUDIT@/, audit) } /^@KUBELET@/ { if (kubelet != "") print kubelet; next } /^@CONTAINERD@/ { if (containerd != "") print containerd; next } { print }' e2e/manifests/kind.yaml
 }
 
+# reachable says whether the nodes that are there are this tree's, run, and answer.
+reachable() { [ -s "$KUBECONFIG" ] && kube get --raw /readyz --request-timeout=10s >/dev/null 2>&1; }
+
 create() {
-  [ -z "$(nodes)" ] || return 0
+  if [ -n "$(docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name")" ]; then
+    reachable && return
+    say "deleting cluster $name, made from another checkout or stopped since: its API server does not answer to $KUBECONFIG"
+    remove
+  fi
   config >"$state/kind.yaml"
   "$kind" create cluster --name "$name" --image "$1" --config "$state/kind.yaml" --kubeconfig "$KUBECONFIG" >&2
 }
@@ -178,10 +185,14 @@ up() {
   say "up: $(kube version -o json | sed -n 's/.*"gitVersion": "\(.*\)".*/\1/p' | tail -1), kube-proxy $KUBE_PROXY_MODE. source bin/e2e/env"
 }
 
+remove() { # the cluster and the hosts beside it
+  "$kind" delete cluster --name "$name" --kubeconfig "$KUBECONFIG" >&2 || true
+  docker ps -aq --filter "label=$name" | xargs -r docker rm -f >/dev/null
+}
+
 down() {
   tools
-  "$kind" delete cluster --name "$name" >&2 || true
-  docker ps -aq --filter "label=$name" | xargs -r docker rm -f >/dev/null
+  remove
   if docker network inspect "$name" >/dev/null 2>&1; then
     firewall -D 2>/dev/null || true
     docker network rm "$name" >/dev/null
