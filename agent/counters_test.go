@@ -15,12 +15,16 @@ func tupleOn(port int32) Tuple {
 	return Tuple{Address: netip.MustParseAddr("192.0.2.1"), Port: port, Protocol: "TCP"}
 }
 
-// listing is what one dump of a set shows: the count of each port, in pairs.
-func listing(portsAndCounts ...int) (out []nftables.SetElement) {
-	for i := 0; i < len(portsAndCounts); i += 2 {
-		out = append(out, nftables.SetElement{
-			Key: encode(tupleOn(int32(portsAndCounts[i]))), Counter: &expr.Counter{Packets: uint64(portsAndCounts[i+1])},
-		})
+// listed is one element as a dump shows it: a port and its count.
+type listed struct {
+	port    int32
+	packets uint64
+}
+
+// listing is what one dump of a set shows.
+func listing(elements ...listed) (out []nftables.SetElement) {
+	for _, e := range elements {
+		out = append(out, nftables.SetElement{Key: encode(tupleOn(e.port)), Counter: &expr.Counter{Packets: e.packets}})
 	}
 	return out
 }
@@ -34,15 +38,15 @@ func TestAListingThatAResizeFellInto(t *testing.T) {
 		want  map[Tuple]uint64
 		asked int
 	}{
-		"whole at once": {[][]nftables.SetElement{listing(80, 1, 443, 2)}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 1},
+		"whole at once": {[][]nftables.SetElement{listing(listed{80, 1}, listed{443, 2})}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 1},
 		"an element that comes twice counts once, by its newest value": {
-			[][]nftables.SetElement{listing(80, 1, 443, 2, 80, 3)}, map[Tuple]uint64{tupleOn(80): 3, tupleOn(443): 2}, 1,
+			[][]nftables.SetElement{listing(listed{80, 1}, listed{443, 2}, listed{80, 3})}, map[Tuple]uint64{tupleOn(80): 3, tupleOn(443): 2}, 1,
 		},
 		"twice one and none of the other is not whole": {
-			[][]nftables.SetElement{listing(80, 1, 80, 1), listing(443, 2)}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 2,
+			[][]nftables.SetElement{listing(listed{80, 1}, listed{80, 1}), listing(listed{443, 2})}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 2,
 		},
-		"what nobody watches is passed over":             {[][]nftables.SetElement{listing(80, 1, 22, 9, 443, 2)}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 1},
-		"what stays away was taken away, and is missing": {[][]nftables.SetElement{listing(80, 1)}, map[Tuple]uint64{tupleOn(80): 1}, maxDumps},
+		"what nobody watches is passed over":             {[][]nftables.SetElement{listing(listed{80, 1}, listed{22, 9}, listed{443, 2})}, map[Tuple]uint64{tupleOn(80): 1, tupleOn(443): 2}, 1},
+		"what stays away was taken away, and is missing": {[][]nftables.SetElement{listing(listed{80, 1})}, map[Tuple]uint64{tupleOn(80): 1}, maxDumps},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
