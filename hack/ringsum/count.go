@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -113,19 +114,35 @@ func (c *counter) text(key string) string {
 // ring is the count. A command that failed for a reason that no test shows is one failure more.
 func (c *counter) ring(name string, err error) ring {
 	r := ring{Name: name, Failed: len(c.broken)}
+	var faults, above []string
+	for pkg := range c.broken {
+		faults = append(faults, fault("fail", pkg))
+	}
 	for key, result := range c.result {
 		switch {
-		case c.parents[key] && result == "pass":
+		case result == "pass" && c.parents[key]:
 		case result == "pass":
 			r.Passed++
 		case result == "skip":
 			r.Skipped++
-		case !c.parents[key]:
+			faults = append(faults, fault(result, key))
+		case c.parents[key]:
+			above = append(above, fault(result, key))
+		default:
 			r.Failed++
+			faults = append(faults, fault(result, key))
 		}
 	}
 	if err != nil && r.Failed == 0 {
 		r.Failed = 1
+		faults = append(faults, above...)
 	}
+	slices.Sort(faults)
+	r.Faults = strings.Join(faults, "")
 	return r
+}
+
+// fault is the line that names a test.
+func fault(result, key string) string {
+	return result + ": " + strings.TrimSpace(strings.ReplaceAll(key, "\x00", " ")) + "\n"
 }

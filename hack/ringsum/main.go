@@ -4,7 +4,8 @@
 //	ringsum -results FILE -ring NAME -command -- CMD ...    runs a command that counts as one test
 //	ringsum -results FILE -total                            prints a line per ring and, last, "N passed, N failed"
 //
-// A skipped test is a failure, and so is a ring without tests: a check that did not run checks nothing.
+// A skipped test is a failure, and so is a ring without tests: a check that did not run checks nothing. The total repeats
+// the names of what failed, for whoever sees no more than the end.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -42,7 +44,9 @@ func run(args []string, out io.Writer) error {
 	if *total {
 		return sumUp(*results, out)
 	}
+	from := time.Now()
 	r := runRing(*name, *command, fs.Args(), out)
+	r.Seconds = int(time.Since(from).Seconds())
 	fmt.Fprintln(out, r)
 	return errors.Join(r.store(*results), r.err())
 }
@@ -70,7 +74,7 @@ func runRing(name string, command bool, argv []string, out io.Writer) ring {
 
 func ofCommand(name string, err error) ring {
 	if err != nil {
-		return ring{Name: name, Failed: 1}
+		return ring{Name: name, Failed: 1, Faults: fault("fail", name+": "+err.Error())}
 	}
 	return ring{Name: name, Passed: 1}
 }
@@ -87,10 +91,14 @@ func short(argv []string) []string {
 type ring struct {
 	Name                    string
 	Passed, Failed, Skipped int
+	// Seconds is how long it took.
+	Seconds int
+	// Faults names what failed or was skipped, one a line.
+	Faults string
 }
 
 func (r ring) String() string {
-	return fmt.Sprintf("ring %-12s %6d passed %4d failed %4d skipped", r.Name, r.Passed, r.Failed, r.Skipped)
+	return fmt.Sprintf("ring %-12s %6d passed %4d failed %4d skipped %6d s", r.Name, r.Passed, r.Failed, r.Skipped, r.Seconds)
 }
 
 func (r ring) err() error {
@@ -121,6 +129,7 @@ func sumUp(file string, out io.Writer) error {
 		return err
 	}
 	var passed, failed int
+	var faults strings.Builder
 	fmt.Fprintln(out)
 	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
 		var r ring
@@ -132,8 +141,9 @@ func sumUp(file string, out io.Writer) error {
 		if r.Passed+r.Failed+r.Skipped == 0 {
 			failed++
 		}
+		faults.WriteString(r.Faults)
 	}
-	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, failed)
+	fmt.Fprintf(out, "\n%s%d passed, %d failed\n", faults.String(), passed, failed)
 	if failed > 0 || passed == 0 {
 		return fmt.Errorf("%d failed", failed)
 	}

@@ -24,20 +24,25 @@ func TestCounting(t *testing.T) {
 		},
 		"a skipped test is counted apart": {
 			in:   lines(`{"Action":"run","Package":"p","Test":"A"}`, `{"Action":"skip","Package":"p","Test":"A"}`),
-			want: ring{Skipped: 1},
+			want: ring{Skipped: 1, Faults: "skip: p A\n"},
 		},
 		"a package without tests is no skipped test": {in: lines(`{"Action":"skip","Package":"p"}`)},
 		"a failed test is counted once": {
 			in: lines(`{"Action":"run","Package":"p","Test":"A"}`, `{"Action":"fail","Package":"p","Test":"A"}`,
 				`{"Action":"fail","Package":"p"}`),
-			err: errors.New("exit 1"), want: ring{Failed: 1},
+			err: errors.New("exit 1"), want: ring{Failed: 1, Faults: "fail: p A\n"},
 		},
 		"a package that does not compile is a failure": {
 			in:  lines(`{"Action":"build-fail","ImportPath":"p"}`, `{"Action":"fail","Package":"p"}`),
-			err: errors.New("exit 1"), want: ring{Failed: 1},
+			err: errors.New("exit 1"), want: ring{Failed: 1, Faults: "fail: p\n"},
 		},
 		"a test that never ends is a failure": {
-			in: lines(`{"Action":"run","Package":"p","Test":"A"}`), err: errors.New("exit 1"), want: ring{Failed: 1},
+			in: lines(`{"Action":"run","Package":"p","Test":"A"}`), err: errors.New("exit 1"), want: ring{Failed: 1, Faults: "fail: p A\n"},
+		},
+		"a test that fails though its subtests pass is named": {
+			in: lines(`{"Action":"run","Package":"p","Test":"A"}`, `{"Action":"run","Package":"p","Test":"A/b"}`,
+				`{"Action":"pass","Package":"p","Test":"A/b"}`, `{"Action":"fail","Package":"p","Test":"A"}`),
+			err: errors.New("exit 1"), want: ring{Passed: 1, Failed: 1, Faults: "fail: p A\n"},
 		},
 		"a command that fails without a test is a failure": {in: "what is this\n", err: errors.New("exit 1"), want: ring{Failed: 1}},
 	} {
@@ -74,6 +79,7 @@ func TestTheSum(t *testing.T) {
 		"a skipped test fails":                   {[]ring{{Name: "a", Passed: 2, Skipped: 1}}, "2 passed, 1 failed", true},
 		"a ring without tests fails":             {[]ring{{Name: "a", Passed: 2}, {Name: "b"}}, "2 passed, 1 failed", true},
 		"a failure is not hidden by what passes": {[]ring{{Name: "a", Passed: 2, Failed: 4}}, "2 passed, 4 failed", true},
+		"what failed is named again":             {[]ring{{Name: "a", Failed: 1, Faults: "fail: p A\n"}, {Name: "b", Passed: 1}}, "fail: p A\n1 passed, 1 failed", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,9 +91,8 @@ func TestTheSum(t *testing.T) {
 			}
 			var out bytes.Buffer
 			err := run([]string{"-results", file, "-total"}, &out)
-			all := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if last := all[len(all)-1]; last != c.want || (err != nil) != c.fails {
-				t.Errorf("last line %q, error %v", last, err)
+			if !strings.HasSuffix(out.String(), "\n"+c.want+"\n") || (err != nil) != c.fails {
+				t.Errorf("the end is no %q, error %v: %s", c.want, err, out.String())
 			}
 		})
 	}
