@@ -2,10 +2,10 @@
 //
 //	ringsum -results FILE -ring NAME -- go test -json ...   runs and counts tests
 //	ringsum -results FILE -ring NAME -command -- CMD ...    runs a command that counts as one test
-//	ringsum -results FILE -total                            prints a line per ring and, last, "N passed, N failed"
+//	ringsum -results FILE -total -- NAME ...                prints a line per ring and, last, "N passed, N failed"
 //
-// A skipped test is a failure, and so is a ring without tests: a check that did not run checks nothing. The total repeats
-// the names of what failed, for whoever sees no more than the end.
+// A skipped test is a failure, and so are a ring without tests and one that the total was told of and that did not run: a
+// check that did not run checks nothing. The total repeats the names of what failed, for whoever sees no more than the end.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,7 +43,7 @@ func run(args []string, out io.Writer) error {
 		return errors.New("needs -results, and either -ring or -total")
 	}
 	if *total {
-		return sumUp(*results, out)
+		return sumUp(*results, fs.Args(), out)
 	}
 	from := time.Now()
 	r := runRing(*name, *command, fs.Args(), out)
@@ -122,20 +123,16 @@ func (r ring) store(file string) (err error) {
 	return json.NewEncoder(f).Encode(r)
 }
 
-// sumUp prints the rings and the sum; a skipped test and an empty ring count as failed.
-func sumUp(file string, out io.Writer) error {
-	text, err := os.ReadFile(file)
+// sumUp prints the rings and the sum; a skipped test, an empty ring and one that is missing count as failed.
+func sumUp(file string, wanted []string, out io.Writer) error {
+	rings, err := load(file)
 	if err != nil {
 		return err
 	}
 	var passed, failed int
 	var faults strings.Builder
 	fmt.Fprintln(out)
-	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
-		var r ring
-		if err := d.Decode(&r); err != nil {
-			return fmt.Errorf("reading %s: %w", file, err)
-		}
+	for _, r := range append(rings, missing(wanted, rings)...) {
 		fmt.Fprintln(out, r)
 		passed, failed = passed+r.Passed, failed+r.Failed+r.Skipped
 		if r.Passed+r.Failed+r.Skipped == 0 {
@@ -148,4 +145,31 @@ func sumUp(file string, out io.Writer) error {
 		return fmt.Errorf("%d failed", failed)
 	}
 	return nil
+}
+
+func load(file string) ([]ring, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var rings []ring
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
+		var r ring
+		if err := d.Decode(&r); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		rings = append(rings, r)
+	}
+	return rings, nil
+}
+
+// missing are the rings that were to run and left no result.
+func missing(wanted []string, ran []ring) []ring {
+	var out []ring
+	for _, name := range wanted {
+		if !slices.ContainsFunc(ran, func(r ring) bool { return r.Name == name }) {
+			out = append(out, ring{Name: name, Faults: fault("fail", name+": did not run")})
+		}
+	}
+	return out
 }

@@ -74,12 +74,17 @@ func TestTheSum(t *testing.T) {
 		rings []ring
 		want  string
 		fails bool
+		asked []string
 	}{
-		"all good":                               {[]ring{{Name: "a", Passed: 2}, {Name: "b", Passed: 3}}, "5 passed, 0 failed", false},
-		"a skipped test fails":                   {[]ring{{Name: "a", Passed: 2, Skipped: 1}}, "2 passed, 1 failed", true},
-		"a ring without tests fails":             {[]ring{{Name: "a", Passed: 2}, {Name: "b"}}, "2 passed, 1 failed", true},
-		"a failure is not hidden by what passes": {[]ring{{Name: "a", Passed: 2, Failed: 4}}, "2 passed, 4 failed", true},
-		"what failed is named again":             {[]ring{{Name: "a", Failed: 1, Faults: "fail: p A\n"}, {Name: "b", Passed: 1}}, "fail: p A\n1 passed, 1 failed", true},
+		"all good":                               {rings: []ring{{Name: "a", Passed: 2}, {Name: "b", Passed: 3}}, want: "5 passed, 0 failed"},
+		"a skipped test fails":                   {rings: []ring{{Name: "a", Passed: 2, Skipped: 1}}, want: "2 passed, 1 failed", fails: true},
+		"a ring without tests fails":             {rings: []ring{{Name: "a", Passed: 2}, {Name: "b"}}, want: "2 passed, 1 failed", fails: true},
+		"a failure is not hidden by what passes": {rings: []ring{{Name: "a", Passed: 2, Failed: 4}}, want: "2 passed, 4 failed", fails: true},
+		"what failed is named again":             {rings: []ring{{Name: "a", Failed: 1, Faults: "fail: p A\n"}, {Name: "b", Passed: 1}}, want: "fail: p A\n1 passed, 1 failed", fails: true},
+		"a ring that was asked for and did not run fails": {
+			rings: []ring{{Name: "a", Passed: 2}}, asked: []string{"a", "b"}, want: "fail: b: did not run\n2 passed, 1 failed", fails: true,
+		},
+		"a ring that was asked for and ran is good": {rings: []ring{{Name: "a", Passed: 2}}, asked: []string{"a"}, want: "2 passed, 0 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +95,7 @@ func TestTheSum(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			err := run([]string{"-results", file, "-total"}, &out)
+			err := run(append([]string{"-results", file, "-total", "--"}, c.asked...), &out)
 			if !strings.HasSuffix(out.String(), "\n"+c.want+"\n") || (err != nil) != c.fails {
 				t.Errorf("the end is no %q, error %v: %s", c.want, err, out.String())
 			}
