@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# cluster.sh up|down|load: the kind cluster of the end-to-end stories and the hosts beside it.
+# cluster.sh up|new|load|down: the kind cluster of the end-to-end stories and the hosts beside it.
 #   up    creates what is missing: engine, images, closed network, cluster, MetalLB, Traefik, Offramp, name servers, resolver
+#   new   deletes what an earlier run left, then up
 #   load  builds this tree's programs again and restarts what runs them
 #   down  deletes the cluster, the hosts, the network and, where we started it, the engine (images stay cached)
 # KUBE_PROXY_MODE=nftables|iptables, KUBERNETES_VERSION=v1.37.2. State for the stories: bin/e2e.
@@ -41,18 +42,27 @@ tools() {
 network() {
   docker network inspect "$name" >/dev/null 2>&1 || docker network create -o com.docker.network.bridge.name=$bridge \
     -o com.docker.network.bridge.enable_ip_masquerade=false --subnet 198.51.100.0/24 --ip-range 198.51.100.0/27 "$name" >/dev/null
-  firewall -C 2>/dev/null || firewall -I
+  [ -e /sys/class/net/$bridge ] || {
+    say "the engine at $DOCKER_HOST does not run in this host's network (remote, rootless or in a virtual machine): the stories speak to their clients over its bridge. Set DOCKER_HOST to an engine that does."
+    exit 1
+  }
+  firewall -C 2>/dev/null || firewall -I || { say "the network cannot be closed: the engine's firewall has no chain DOCKER-USER (dockerd --iptables=false?)"; exit 1; }
 }
 
-firewall() { # firewall -C|-I|-D: drop what would leave the network
-  local rule=(iptables -w 10 "$1" DOCKER-USER -i "$bridge" ! -o "$bridge" -j DROP)
-  if [ "$(id -u)" = 0 ]; then "${rule[@]}"; else docker run --rm --privileged --network host "$hosts" "${rule[@]}"; fi
+# firewall -C|-I|-D: drop what would leave the network. The node image has iptables, for who may use the engine but is not root.
+firewall() {
+  local rule=(-w 10 "$1" DOCKER-USER -i "$bridge" ! -o "$bridge" -j DROP)
+  if [ "$(id -u)" = 0 ]; then
+    iptables "${rule[@]}"
+  else
+    docker run --rm --privileged --network host --entrypoint iptables "$(cat "$state/node-image")" "${rule[@]}"
+  fi
 }
 
 lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24 & 1) == 0)); }
 
 config() { # the kind configuration; where CAP_SYS_RESOURCE is missing, nobody may ask for it inside the nodes either
-  local kubelet= containerd=
+  local kubelet='' containerd=''
   if lacks_resource; then
     kubelet='  featureGates: { KubeletInUserNamespace: true }'
     containerd=$'containerdConfigPatches:\n- |-\n  [plugins."io.containerd.grpc.v1.cri"]\n    restrict_oom_score_adj = true'
@@ -61,16 +71,17 @@ config() { # the kind configuration; where CAP_SYS_RESOURCE is missing, nobody m
     '{ sub(/@KUBE_PROXY_MODE@/, mode); sub(/@AUDIT@/, audit) } /^@KUBELET@/ { if (kubelet != "") print kubelet; next } /^@CONTAINERD@/ { if (containerd != "") print containerd; next } { print }' e2e/manifests/kind.yaml
 }
 
-# reachable says whether the nodes that are there are this tree's, run, and answer.
-reachable() { [ -s "$KUBECONFIG" ] && kube get --raw /readyz --request-timeout=10s >/dev/null 2>&1; }
+# reachable says whether the nodes that are there were made from this tree's configuration, run, and answer.
+reachable() { cmp -s "$state/wanted.yaml" "$state/kind.yaml" && [ -s "$KUBECONFIG" ] && kube get --raw /readyz --request-timeout=10s >/dev/null 2>&1; }
 
 create() {
+  { config; echo "# $1"; } >"$state/wanted.yaml"
   if [ -n "$(docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name")" ]; then
     reachable && return
-    say "deleting cluster $name, made from another checkout or stopped since: its API server does not answer to $KUBECONFIG"
+    say "deleting cluster $name: it has another version or proxy mode, is another checkout's, or was stopped since"
     remove
   fi
-  config >"$state/kind.yaml"
+  mv "$state/wanted.yaml" "$state/kind.yaml"
   "$kind" create cluster --name "$name" --image "$1" --config "$state/kind.yaml" --kubeconfig "$KUBECONFIG" >&2
 }
 
@@ -140,17 +151,27 @@ offramp() {
 }
 
 host() { # host NAME ADDRESS COMMAND: a container beside the cluster, with no way out of the network
-  docker inspect "$1" >/dev/null 2>&1 && return
+  runs "$1" && return
   docker run -d --name "$1" --label "$name" --hostname "${1#"$name"-}" --network "$name" --ip "$2" --cap-add NET_ADMIN \
     -v "$root/e2e/manifests/names:/names:ro" "$hosts" sh -c "ip route del default; $3" >/dev/null
 }
 
+runs() { [ "$(docker inspect -f '{{.State.Status}}' "$1" 2>/dev/null)" = running ]; }
+
 names() {
-  local bind='rndc-confgen -a -c /run/rndc.key >/dev/null 2>&1; exec named -g -u root -c'
+  local h bind='rndc-confgen -a -c /run/rndc.key >/dev/null 2>&1; exec named -g -u root -c'
+  for h in primary secondary resolver; do # all or none: a new primary would begin below the secondary's serial
+    runs "$name-$h" || { docker rm -f "$name"-{primary,secondary,resolver} >/dev/null 2>&1 || true; }
+  done
   host "$name-primary" 198.51.100.53 "cp /names/example.test.zone /var/cache/bind/; $bind /names/primary.conf"
   host "$name-secondary" 198.51.100.54 "$bind /names/secondary.conf"
   host "$name-resolver" 198.51.100.55 "exec unbound -d -c /names/unbound.conf"
+  retry answered 198.51.100.53
+  retry answered 198.51.100.54
+  retry answered 198.51.100.55
 }
+
+answered() { docker exec "$name-resolver" dig +short +tries=1 +time=2 "@$1" example.test NS | grep -F ns2.example.test; }
 
 restart() { # apply what this tree says, and start anew what runs the programs, for the image's name stays the same
   offramp
@@ -166,6 +187,7 @@ export DOCKER_HOST=$DOCKER_HOST
 export KUBECONFIG=$KUBECONFIG
 export PATH=$(dirname "$kubectl"):\$PATH
 export KUBE_PROXY_MODE=$KUBE_PROXY_MODE
+export OFFRAMP_E2E_DEBIAN=$DEBIAN_SUITE
 ENV
 }
 
@@ -173,6 +195,7 @@ up() {
   local image
   tools
   image=$(hack/kind/images.sh)
+  echo "$image" >"$state/node-image"
   network
   timed create "$image"
   environment
@@ -185,17 +208,33 @@ up() {
   say "up: $(kube version -o json | sed -n 's/.*"gitVersion": "\(.*\)".*/\1/p' | tail -1), kube-proxy $KUBE_PROXY_MODE. source bin/e2e/env"
 }
 
-remove() { # the cluster and the hosts beside it
-  "$kind" delete cluster --name "$name" --kubeconfig "$KUBECONFIG" >&2 || true
-  docker ps -aq --filter "label=$name" | xargs -r docker rm -f >/dev/null
+# remove deletes the cluster as kind does, and the hosts beside it: by their labels, with nothing that has to be built first.
+remove() {
+  { docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name"; docker ps -aq --filter "label=$name"; } | sort -u | xargs -r docker rm -f -v >/dev/null
+  rm -f "$KUBECONFIG"
 }
 
-down() {
+new() {
   tools
   remove
-  if docker network inspect "$name" >/dev/null 2>&1; then
-    firewall -D 2>/dev/null || true
-    docker network rm "$name" >/dev/null
+  up
+}
+
+load() {
+  tools
+  timed build_programs
+  restart
+}
+
+# down builds and starts nothing: it has to work after an up that failed anywhere.
+down() {
+  if DOCKER_HOST=$(hack/kind/engine.sh find); then
+    export DOCKER_HOST
+    remove
+    if docker network inspect "$name" >/dev/null 2>&1; then
+      firewall -D 2>/dev/null || true
+      docker network rm "$name" >/dev/null
+    fi
   fi
   rm -rf "$state"
   [ "${OFFRAMP_KEEP_ENGINE:-0}" = 1 ] || hack/kind/engine.sh stop
@@ -203,7 +242,8 @@ down() {
 
 case ${1:-} in
   up) up ;;
-  load) tools && timed build_programs && restart ;;
+  new) new ;;
+  load) load ;;
   down) down ;;
-  *) echo "usage: cluster.sh up|load|down" >&2; exit 1 ;;
+  *) echo "usage: cluster.sh up|new|load|down" >&2; exit 1 ;;
 esac

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# engine.sh start|stop. start prints the DOCKER_HOST of an engine that answers: the one in use, or, where none answers and
-# the user is root, one of our own with its images under the cache. stop ends our own engine and no other.
+# engine.sh find|start|stop. find prints the DOCKER_HOST of an engine that answers: the one that DOCKER_HOST names, our own
+# where it runs, or the one in use. start does too, and where none answers and the user is root, starts one of our own with
+# its images under the cache. stop ends our own engine and no other.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -15,19 +16,25 @@ answers() { DOCKER_HOST=$1 docker version >/dev/null 2>&1; }
 # Capability 24 is CAP_SYS_RESOURCE. Where the bounding set lacks it, runc has to be spared from asking for it.
 lacks_resource() { local set; set=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status); (((0x$set >> 24 & 1) == 0)); }
 
-start() {
-  if command -v docker >/dev/null; then
-    if docker version >/dev/null 2>&1; then
-      echo "${DOCKER_HOST:-unix:///var/run/docker.sock}"
-      return
-    fi
-    if answers "$ours"; then
-      echo "$ours"
-      return
-    fi
+# Ours comes before the default: what we made in it is there, even if another engine was started since. The engine in use may
+# be that of a docker context, which its socket's usual place does not tell.
+running() {
+  command -v docker >/dev/null || return 1
+  if [ -z "${DOCKER_HOST:-}" ] && answers "$ours"; then
+    echo "$ours"
+  elif docker version >/dev/null 2>&1; then
+    echo "${DOCKER_HOST:-$(docker context inspect --format '{{.Endpoints.docker.Host}}')}"
+  elif answers "$ours"; then
+    echo "$ours"
+  else
+    return 1
   fi
+}
+
+start() {
+  running && return
   if [ "$(id -u)" != 0 ]; then
-    say "no Docker engine answers (docker version). Start one that you may use, or run this as root to have one started from Debian's docker.io."
+    say "no Docker engine answers (docker version). Start one that you may use (is DOCKER_HOST right?), or run this as root to have one started from Debian's docker.io."
     exit 1
   fi
   hack/need.sh docker docker.io
@@ -43,9 +50,10 @@ start() {
   setsid dockerd "${flags[@]}" >"$run/docker.log" 2>&1 </dev/null &
   for _ in $(seq 120); do
     answers "$ours" && { echo "$ours"; return; }
+    grep -q 'failed to start daemon' "$run/docker.log" && break
     sleep 0.5
   done
-  say "the engine does not answer after a minute:"
+  say "the engine does not answer; the end of $run/docker.log:"
   tail -20 "$run/docker.log" >&2
   exit 1
 }
@@ -67,7 +75,8 @@ stop() {
 }
 
 case ${1:-} in
+  find) running ;;
   start) start ;;
   stop) stop ;;
-  *) echo "usage: engine.sh start|stop" >&2; exit 1 ;;
+  *) echo "usage: engine.sh find|start|stop" >&2; exit 1 ;;
 esac
