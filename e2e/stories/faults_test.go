@@ -80,14 +80,11 @@ func (s *story) killLeader() {
 	s.t.Helper()
 	var pod corev1.Pod
 	eventually(s.t, 2*time.Minute, "a leader is there to be killed", func() error {
-		var lease coordinationv1.Lease
-		if err := s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: "offramp-controller"}, &lease); err != nil {
+		holder, err := s.leader()
+		if err != nil {
 			return err
 		}
-		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-			return errors.New("nobody holds the lease")
-		}
-		name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+		name, _, _ := strings.Cut(holder, "_")
 		return s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: name}, &pod)
 	})
 	_, err := docker("exec", pod.Spec.NodeName, "sh", "-c", fmt.Sprintf(
@@ -232,12 +229,29 @@ func leaseLost(t *testing.T) {
 	s := shared.begin(t, p)
 	s.advance(v1alpha1.GoalStage)
 	s.reach("Claimed")
-	_, err := kubectl("", "-n", system, "patch", "lease", "offramp-controller", "--type=merge", "-p", `{"spec":{"holderIdentity":"nobody","leaseDurationSeconds":6}}`)
+	before, err := s.leader()
+	must(t, err)
+	_, err = kubectl("", "-n", system, "patch", "lease", "offramp-controller", "--type=merge", "-p", `{"spec":{"holderIdentity":"nobody","leaseDurationSeconds":6}}`)
 	must(t, err)
 	s.reach("Proven")
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Settled")
+	if after, err := s.leader(); err != nil || after == before {
+		t.Errorf("%s leads as before it lost the lease (%v)", after, err)
+	}
 	s.back()
+}
+
+// leader is the holder of the controller's lease: POD_UUID, another one for each start of a process.
+func (s *story) leader() (string, error) {
+	var lease coordinationv1.Lease
+	if err := s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: "offramp-controller"}, &lease); err != nil {
+		return "", err
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return "", errors.New("nobody holds the lease")
+	}
+	return *lease.Spec.HolderIdentity, nil
 }
 
 // workerStops: the second worker ends in the middle. Its agent is silent, so nothing drains until it is back.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,10 +57,7 @@ func TestMain(m *testing.M) {
 	}
 	shared = l
 	code := m.Run()
-	if err := results.write(l.state("results")); err != nil {
-		fmt.Fprintln(os.Stderr, "stories:", err)
-		code = 1
-	}
+	fmt.Fprint(os.Stderr, results.markdown())
 	os.Exit(code)
 }
 
@@ -69,7 +67,7 @@ func open() (*lab, error) {
 		return nil, err
 	}
 	l := &lab{root: root}
-	for _, name := range []string{"KUBECONFIG", "DOCKER_HOST"} {
+	for _, name := range []string{"KUBECONFIG", "DOCKER_HOST", "KUBE_PROXY_MODE"} {
 		if os.Getenv(name) == "" {
 			return nil, fmt.Errorf("%s is not set: run `make e2e-up`, then `source bin/e2e/env`, or `make e2e`", name)
 		}
@@ -112,6 +110,11 @@ func (l *lab) state(parts ...string) string {
 	return filepath.Join(append([]string{l.root, "bin/e2e"}, parts...)...)
 }
 
+// results is a path under bin/e2e-results/PROXY_MODE, which outlives the cluster.
+func (l *lab) results(parts ...string) string {
+	return filepath.Join(append([]string{l.root, "bin/e2e-results", os.Getenv("KUBE_PROXY_MODE")}, parts...)...)
+}
+
 // run runs a program and answers what it wrote to standard output; standard error is in the error.
 func run(input, name string, args ...string) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -147,6 +150,19 @@ func nsupdate(script string) error {
 func dig(server, name, kind string) (string, error) {
 	out, err := docker("exec", resolver, "dig", "+short", "+norecurse", "+tries=1", "+time=2", "@"+server, name, kind)
 	return strings.Join(slices.Sorted(strings.FieldsFuncSeq(out, func(r rune) bool { return r == '\n' })), "\n"), err
+}
+
+// ttlOf is the TTL of a name's A records as a server holds them, in seconds.
+func ttlOf(server, name string) (int, error) {
+	out, err := docker("exec", resolver, "dig", "+noall", "+answer", "+norecurse", "+tries=1", "+time=2", "@"+server, name, "A")
+	if err != nil {
+		return 0, err
+	}
+	words := strings.Fields(out) // NAME TTL IN A ADDRESS
+	if len(words) < 5 {
+		return 0, fmt.Errorf("%s answers %q for %s", server, out, name)
+	}
+	return strconv.Atoi(words[1])
 }
 
 // nodeAddress is a node's address on the closed network.

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,14 +98,17 @@ func (c *outside) end(t *testing.T, r *result) traffic.Stats {
 	return st
 }
 
-// apiWrites counts the controller's successful writes to this story's objects, by the API server's audit log.
+// apiWrites counts the controller's writes to this story's objects, by the API server's audit log.
 func (s *story) apiWrites() int {
 	out, err := docker("exec", cluster+"-control-plane", "sh", "-c",
 		"grep -h -e '\"username\":\"system:serviceaccount:offramp-system:offramp-controller\"' /var/log/offramp-audit/*.log | grep -v '\"resource\":\"leases\"' | grep -c -e '[/\"-]"+s.name+"[/\"-]' || true")
 	if err != nil {
-		s.t.Logf("audit log: %v", err)
+		s.t.Errorf("audit log: %v", err)
 	}
-	n, _ := strconv.Atoi(strings.TrimSpace(out))
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		s.t.Errorf("audit log: %v", err)
+	}
 	return n
 }
 
@@ -112,7 +116,7 @@ func (s *story) apiWrites() int {
 func (s *story) dnsUpdates() int {
 	out, err := logs(primary)
 	if err != nil {
-		s.t.Logf("log of the primary: %v", err)
+		s.t.Errorf("log of the primary: %v", err)
 	}
 	messages := map[string]bool{}
 	for line := range strings.SplitSeq(out, "\n") {
@@ -130,9 +134,10 @@ func logs(container string) (string, error) {
 	return run("", "sh", "-c", "docker logs "+container+" 2>&1")
 }
 
-// keepArtifacts writes what a human needs to see after a failure to bin/e2e/artifacts/STORY.
-func (s *story) keepArtifacts() {
-	dir := s.state("artifacts", strings.ReplaceAll(s.t.Name(), "/", "-"))
+// keepArtifacts writes what a human needs to see after a failure, with the last words of the story's clients, to
+// bin/e2e-results/PROXY_MODE/artifacts/STORY.
+func (s *story) keepArtifacts(words []traffic.Stats) {
+	dir := s.results("artifacts", strings.ReplaceAll(s.t.Name(), "/", "-"))
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		s.t.Log(err)
 		return
@@ -161,7 +166,11 @@ func (s *story) keepArtifacts() {
 		out, err := kubectl("", args...)
 		save(file, out, err)
 	}
-	out, err := logs(primary)
-	save("primary.log", out, err)
+	for _, server := range []string{primary, second, resolver} {
+		out, err := logs(server)
+		save(strings.TrimPrefix(server, cluster+"-")+".log", out, err)
+	}
+	text, err := json.MarshalIndent(words, "", "  ")
+	save("clients.json", string(text), err)
 	s.t.Logf("artifacts: %s", dir)
 }

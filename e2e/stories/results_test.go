@@ -17,16 +17,19 @@ import (
 
 // result is a line of the table that a run leaves behind.
 type result struct {
-	Story  string `json:"story"`
-	Passed bool   `json:"passed"`
-	Sent   int64  `json:"requestsSent"`
-	Lost   int64  `json:"requestsLost"`
+	Story string `json:"story"`
+	// ProxyMode of kube-proxy: nftables or iptables.
+	ProxyMode string `json:"kubeProxyMode"`
+	Passed    bool   `json:"passed"`
+	Sent      int64  `json:"requestsSent"`
+	Lost      int64  `json:"requestsLost"`
 	// Faulted were lost on the path that the story broke, within the time that it was broken.
-	Faulted    int64          `json:"requestsLostToTheFault"`
-	Held       int64          `json:"connectionsHeld"`
-	Cut        int64          `json:"connectionsCut"`
-	Wall       seconds        `json:"wallSeconds"`
-	Waits      map[string]any `json:"waits,omitempty"`
+	Faulted int64   `json:"requestsLostToTheFault"`
+	Held    int64   `json:"connectionsHeld"`
+	Cut     int64   `json:"connectionsCut"`
+	Wall    seconds `json:"wallSeconds"`
+	// Waits are seconds that the story waited for each gate.
+	Waits      map[string]int `json:"waits,omitempty"`
 	APIWrites  int            `json:"apiWrites"`
 	DNSUpdates int            `json:"dnsUpdates"`
 	Note       string         `json:"note,omitempty"`
@@ -46,25 +49,18 @@ type table struct {
 
 var results table
 
-func (b *table) add(r result) {
+// add takes a line in, and leaves the table as JSON and Markdown under a path without its ending: a run that ends in the
+// middle keeps what it has measured.
+func (b *table) add(r result, path string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rows = append(b.rows, r)
-}
-
-// write leaves the table as JSON and Markdown under a path without its ending, and prints it.
-func (b *table) write(path string) error {
-	if len(b.rows) == 0 {
-		return nil
-	}
 	slices.SortFunc(b.rows, func(x, y result) int { return cmp.Compare(x.Story, y.Story) })
 	text, err := json.MarshalIndent(b.rows, "", "  ")
 	if err != nil {
 		return err
 	}
-	page := b.markdown()
-	fmt.Fprint(os.Stderr, page)
-	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path+".json", text, 0o600), os.WriteFile(path+".md", []byte(page), 0o600))
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path+".json", text, 0o600), os.WriteFile(path+".md", []byte(b.markdown()), 0o600))
 }
 
 func (b *table) markdown() string {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ type story struct {
 	before     corev1.Service
 	entryPoint string
 	clients    []*outside
-	waits      map[string]any
+	waits      map[string]int
 	broken     broken
 }
 
@@ -68,7 +69,7 @@ func (l *lab) begin(t *testing.T, p plan) *story {
 	if p.host == "" {
 		p.host = p.name + "." + zone
 	}
-	s := &story{lab: l, plan: p, t: t, began: time.Now(), waits: map[string]any{}}
+	s := &story{lab: l, plan: p, t: t, began: time.Now(), waits: map[string]int{}}
 	t.Cleanup(s.finish)
 	must(t, s.attract())
 	must(t, nsupdate(s.record()))
@@ -95,14 +96,16 @@ func (s *story) addresses() []string {
 
 // record is the name as it was for years, with a TTL above the low one.
 func (s *story) record() string {
-	ttl := 10 + int(s.lowTTL.Seconds())
 	var b strings.Builder
 	fmt.Fprintf(&b, "update delete %s. A\n", s.host)
 	for _, a := range s.addresses() {
-		fmt.Fprintf(&b, "update add %s. %d A %s\n", s.host, ttl, a)
+		fmt.Fprintf(&b, "update add %s. %d A %s\n", s.host, s.ttl(), a)
 	}
 	return b.String()
 }
+
+// ttl of the record before the walk, in seconds.
+func (s *story) ttl() int { return 10 + int(s.lowTTL.Seconds()) }
 
 // other is the name of the Service on the address beside the story's own.
 func (s *story) other() string { return s.name + "-other" }
@@ -282,7 +285,7 @@ func (s *story) reach(gate string) {
 		}
 		return errors.New(describe(ep))
 	})
-	s.waits[gate] = int(time.Since(began).Seconds())
+	s.waits[gate] += int(time.Since(began).Seconds()) // who asks for a gate again waits no longer
 }
 
 // holdsAt waits until the walk waits at a gate for one of the reasons, and insists that no name has moved.
@@ -387,13 +390,15 @@ func (s *story) journal() ([]v1alpha1.Stamp, error) {
 	return rec.Spec.Journal, nil
 }
 
-// released insists that the field is gone.
-func (s *story) released() {
+// released insists that the field is gone, from the story's Service and from others that move with it.
+func (s *story) released(others ...string) {
 	s.t.Helper()
-	var svc corev1.Service
-	must(s.t, s.admin.Get(context.Background(), client.ObjectKeyFromObject(&s.before), &svc))
-	if len(svc.Spec.ExternalIPs) > 0 {
-		s.t.Errorf("externalIPs are still there: %v", svc.Spec.ExternalIPs)
+	for _, name := range append([]string{s.name}, others...) {
+		var svc corev1.Service
+		must(s.t, s.admin.Get(context.Background(), client.ObjectKey{Namespace: tenant, Name: name}, &svc))
+		if len(svc.Spec.ExternalIPs) > 0 {
+			s.t.Errorf("externalIPs of %s are still there: %v", name, svc.Spec.ExternalIPs)
+		}
 	}
 }
 
@@ -424,10 +429,13 @@ func (s *story) restored() {
 	if err := s.answers(s.addresses()...); err != nil {
 		s.t.Error(err)
 	}
+	if got, err := ttlOf("198.51.100.53", s.host); err != nil || got != s.ttl() {
+		s.t.Errorf("the TTL is %d, not %d (%v)", got, s.ttl(), err)
+	}
 	if got, err := dig("198.51.100.53", "_offramp."+s.host, "TXT"); err != nil || got != "" {
 		s.t.Errorf("our mark is left: %s (%v)", got, err)
 	}
-	for _, list := range []client.ObjectList{&gatewayv1.GatewayList{}, &gatewayv1.HTTPRouteList{}, &v1alpha1.AddressClaimList{}, &corev1.ServiceList{}} {
+	for _, list := range []client.ObjectList{&gatewayv1.GatewayList{}, &gatewayv1.HTTPRouteList{}, &gatewayv1.TCPRouteList{}, &v1alpha1.AddressClaimList{}, &corev1.ServiceList{}} {
 		must(s.t, s.admin.List(ctx, list, client.MatchingLabels{v1alpha1.LabelEntryPoint: s.entryPoint}))
 		if n := meta.LenList(list); n > 0 {
 			s.t.Errorf("%d objects of %T are left", n, list)
@@ -437,22 +445,25 @@ func (s *story) restored() {
 
 // finish counts, keeps artifacts of a failed story, and ends the client.
 func (s *story) finish() {
-	r := result{Story: s.t.Name(), Wall: seconds(time.Since(s.began)), Waits: s.waits}
+	r := result{Story: s.t.Name(), ProxyMode: os.Getenv("KUBE_PROXY_MODE"), Wall: seconds(time.Since(s.began)), Waits: s.waits}
+	var words []traffic.Stats
 	for _, c := range s.clients {
 		st := c.end(s.t, &r)
+		words = append(words, st)
 		excused := s.broken.excuses(s.old, st)
 		r.Lost, r.Faulted = r.Lost-excused, r.Faulted+excused
 		s.lossless(st, excused)
 	}
 	r.APIWrites, r.DNSUpdates = s.apiWrites(), s.dnsUpdates()
 	if r.Passed = !s.t.Failed(); !r.Passed {
-		s.keepArtifacts()
-	}
-	if r.Passed {
+		s.keepArtifacts(words)
+	} else {
 		s.sweep()
 	}
 	r.Note = s.broken.String()
-	results.add(r)
+	if err := results.add(r, s.results("results")); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // lossless insists that nothing was lost but what the fault excuses, and that this lies within the fault's window.
@@ -466,7 +477,7 @@ func (s *story) lossless(st traffic.Stats, excused int64) {
 	case st.Lost > excused:
 		s.t.Errorf("%d requests lost, %d of them on path %s, which the fault hits", st.Lost, excused, s.broken.path)
 	default:
-		if err := s.broken.holds(st); err != nil {
+		if err := errors.Join(s.broken.holds(st), st.VerdictButLost()); err != nil {
 			s.t.Error(err)
 		}
 	}

@@ -141,12 +141,39 @@ func (s *story) stillThereWhileHeld(c *outside) {
 		}
 		return err
 	})
-	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
-		if kind, err := s.lastStamp(); err == nil && kind == v1alpha1.StampUndone {
+	s.untilOnlyHeld()
+	s.endAll(c, traefikAddress)
+}
+
+// untilOnlyHeld waits until nothing but connections keeps the new path: neither a TTL nor the window. It then stays so.
+func (s *story) untilOnlyHeld() {
+	s.t.Helper()
+	const left = "connections are left"
+	look := func() (string, error) {
+		if kind, err := s.lastStamp(); err != nil || kind == v1alpha1.StampUndone {
+			return string(kind), err
+		}
+		ep, err := s.get()
+		if err != nil || ep.Status.Next == nil {
+			return "", err
+		}
+		return ep.Status.Next.Message, nil
+	}
+	eventually(s.t, most, "the way back waits for connections only", func() error {
+		what, err := look()
+		if what == string(v1alpha1.StampUndone) {
+			s.t.Fatal("undone while connections are held to the new path")
+		}
+		if err == nil && !strings.Contains(what, left) {
+			err = errors.New(what)
+		}
+		return err
+	})
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+		if what, err := look(); err == nil && what == string(v1alpha1.StampUndone) {
 			s.t.Fatal("undone while connections are held to the new path")
 		}
 	}
-	s.endAll(c, traefikAddress)
 }
 
 func fromHalf(t *testing.T) {
@@ -282,7 +309,7 @@ func together(t *testing.T) {
 	}
 	s.advance(v1alpha1.GoalRelease)
 	s.reach("Released")
-	s.released()
+	s.released("shop-b")
 	s.back()
 	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "shop-b"}}))
 }

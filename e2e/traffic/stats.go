@@ -129,6 +129,9 @@ func (s Stats) Verdict() error {
 	return errors.Join(s.counted(), s.lost(), s.cut())
 }
 
+// VerdictButLost is the verdict without what was lost, for who has to judge the losses himself.
+func (s Stats) VerdictButLost() error { return errors.Join(s.counted(), s.cut()) }
+
 func (s Stats) counted() error {
 	var errs []error
 	if s.Answered == 0 {
