@@ -16,6 +16,9 @@ packages() { go list ./... | grep -v -e '/e2e/api$' -e '/e2e/stories$' -e '/sim$
 unit_needs() { hack/need.sh gcc gcc && hack/need.sh named bind9 && hack/need.sh nsupdate bind9-dnsutils; }
 ring() { bin/ringsum -results "$results" "$@" || true; }
 
+# the faults come one after the other; both modes together send at least 100,000 requests
+full=(OFFRAMP_E2E_TIMEOUT="${OFFRAMP_E2E_TIMEOUT:-120m}" OFFRAMP_E2E_REQUESTS="${OFFRAMP_E2E_REQUESTS:-50000}")
+
 for name; do
   case $name in
     unit) unit_needs && ring -ring unit -- env OFFRAMP_WALK_RUNS=300 go test -race -json -timeout 15m $(packages) ;;
@@ -29,8 +32,8 @@ for name; do
     dns) ring -ring dns -- hack/dns-ring.sh ;;
     api) ring -ring api -- hack/api-ring.sh ;;
     e2e) ring -ring e2e -- hack/e2e-ring.sh ;;
-    e2e-nftables) ring -ring e2e-nftables -- env KUBE_PROXY_MODE=nftables OFFRAMP_KEEP_ENGINE=1 hack/e2e-ring.sh Test ;;
-    e2e-iptables) ring -ring e2e-iptables -- env KUBE_PROXY_MODE=iptables hack/e2e-ring.sh Test ;;
+    e2e-nftables) ring -ring e2e-nftables -- env KUBE_PROXY_MODE=nftables OFFRAMP_KEEP_ENGINE=1 "${full[@]}" hack/e2e-ring.sh Test ;;
+    e2e-iptables) ring -ring e2e-iptables -- env KUBE_PROXY_MODE=iptables "${full[@]}" hack/e2e-ring.sh Test ;;
     *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, dns, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
   esac
 done

@@ -290,6 +290,10 @@ func gateOff(t *testing.T) {
 	if !strings.Contains(out, tenant+"/left") || !strings.Contains(out, left.old) {
 		t.Errorf("the inventory does not name the Service that would break:\n%s", out)
 	}
+	out, _ = shared.plugin("preflight", "--target", "1.40", "-n", tenant, "-o", "csv") // ends with 2: something depends on the field
+	if !strings.Contains(out, "Service "+tenant+"/left,") || strings.Contains(out, "Service "+tenant+"/gate,") {
+		t.Errorf("preflight does not name what would break, or names what was moved:\n%s", out)
+	}
 	left.hits(left.old)
 	proxyGate(t, false)
 	t.Cleanup(func() { proxyGate(t, true) })

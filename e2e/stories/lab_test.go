@@ -58,6 +58,10 @@ func TestMain(m *testing.M) {
 	shared = l
 	code := m.Run()
 	fmt.Fprint(os.Stderr, results.markdown())
+	if err := results.enough(os.Getenv("OFFRAMP_E2E_REQUESTS")); err != nil {
+		fmt.Fprintln(os.Stderr, "stories:", err)
+		code = 1
+	}
 	os.Exit(code)
 }
 

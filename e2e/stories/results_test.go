@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -61,6 +62,25 @@ func (b *table) add(r result, path string) error {
 		return err
 	}
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path+".json", text, 0o600), os.WriteFile(path+".md", []byte(b.markdown()), 0o600))
+}
+
+// enough insists that the run sent at least so many requests: nothing lost of a few says little. Empty asks for none.
+func (b *table) enough(least string) error {
+	if least == "" {
+		return nil
+	}
+	want, err := strconv.ParseInt(least, 10, 64)
+	if err != nil {
+		return fmt.Errorf("OFFRAMP_E2E_REQUESTS: give a whole number: %w", err)
+	}
+	var sent int64
+	for _, r := range b.rows {
+		sent += r.Sent
+	}
+	if sent < want {
+		return fmt.Errorf("%d requests sent, OFFRAMP_E2E_REQUESTS asks for %d", sent, want)
+	}
+	return nil
 }
 
 func (b *table) markdown() string {
