@@ -2,6 +2,7 @@
 # test.sh [RING...]: runs the rings, cheap ones first (default: all), and prints a line for each. The last line is
 # "N passed, N failed". A skipped test, a ring without tests and a ring that did not run are failures: a check that did not
 # run checks nothing.
+# shellcheck disable=SC2046 # package paths have no spaces
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -62,6 +62,7 @@ make_metallb() {
   copy go.universe.tf/metallb "$METALLB_VERSION" "$dir"
   copy github.com/metallb/frr-k8s "$FRR_K8S_VERSION" "$frr"
   types=$frr/api/v1beta1/frrconfiguration_types.go
+  # shellcheck disable=SC2016 # Go's struct tags
   sed -i 's/^type Advertise struct {/&\n\tPrefixesWithAsPathPrepend []AsPathPrependPrefixes `json:"withAsPathPrepend,omitempty"`\n/' "$types"
   cat >>"$types" <<'GO'
 
