@@ -28,8 +28,10 @@ type TrafficInput struct {
 	BootIDs map[string]string
 	// Observations of all sources; those that do not speak of Nodes are ignored.
 	Observations []*v1alpha1.Observation
-	// Heartbeats of the agents, by node. Nil, or none for a node: a report is as old as it says.
-	Heartbeats map[string]Heartbeat
+	// Heartbeats of the agents. Nil, or none for a node: a report is as old as it says. HeartbeatsUnseen says why they could
+	// not be read; "" where they could, or where agents keep none.
+	Heartbeats       Heartbeats
+	HeartbeatsUnseen string
 	// Addresses, in canonical form, and Ports ("TCP/80") of the path.
 	Addresses []string
 	Ports     []string
@@ -46,6 +48,19 @@ type Heartbeat struct {
 	// Report is the holderIdentity, and At the renewTime.
 	Report string
 	At     time.Time
+}
+
+// Heartbeats are what the Leases of the agents say, by node.
+type Heartbeats map[string]Heartbeat
+
+// TrueUntil is until when a report is known to have been true. A heartbeat of another report says nothing of this one,
+// which may be the one before it in a cache that lags; and an agent vouches for its own report only.
+func (h Heartbeats) TrueUntil(s *v1alpha1.ObservationStatus) time.Time {
+	beat, ok := h[s.Node]
+	if ok && s.Source == v1alpha1.SourceNode && s.Report != "" && beat.Report == s.Report && beat.At.After(s.ReportedAt.Time) {
+		return beat.At
+	}
+	return s.ReportedAt.Time
 }
 
 // Traffic is the drain verdict: who uses a path, or why that cannot be told. Every node must have a report that is
@@ -187,7 +202,7 @@ func knownDatapath(mode v1alpha1.ProxyMode) bool {
 }
 
 func (t *tally) staleness(s *v1alpha1.ObservationStatus) string {
-	now, reported, coverage := t.in.Now, t.reported(s), s.CoverageSince.Time
+	now, reported, coverage := t.in.Now, t.in.Heartbeats.TrueUntil(s), s.CoverageSince.Time
 	belief := min(time.Duration(s.StaleAfterSeconds)*time.Second, longestBelief)
 	switch {
 	case s.ReportedAt.IsZero() || coverage.IsZero():
@@ -199,19 +214,17 @@ func (t *tally) staleness(s *v1alpha1.ObservationStatus) string {
 	case belief <= 0:
 		return "the report does not say how long it may be believed"
 	case now.Sub(reported) > belief:
-		return "the last report is of " + stampText(reported)
+		return "the last report is of " + stampText(reported) + t.unheard(s)
 	}
 	return ""
 }
 
-// reported is until when a report is known to have been true. A heartbeat of another report says nothing of this one,
-// which may be the one before it in a cache that lags.
-func (t *tally) reported(s *v1alpha1.ObservationStatus) time.Time {
-	beat, ok := t.in.Heartbeats[s.Node]
-	if ok && s.Source == v1alpha1.SourceNode && s.Report != "" && beat.Report == s.Report && beat.At.After(s.ReportedAt.Time) {
-		return beat.At
+// unheard says, of a report that a heartbeat could keep fresh, why none was heard.
+func (t *tally) unheard(s *v1alpha1.ObservationStatus) string {
+	if t.in.HeartbeatsUnseen == "" || s.Source != v1alpha1.SourceNode || s.Report == "" {
+		return ""
 	}
-	return s.ReportedAt.Time
+	return ", and heartbeats cannot be read: " + t.in.HeartbeatsUnseen
 }
 
 func blindness(b v1alpha1.BlindSpot) string {

@@ -167,12 +167,12 @@ func TestAFalseZeroIsUnknown(t *testing.T) {
 
 func TestAReportIsAsFreshAsTheHeartbeatThatNamesIt(t *testing.T) {
 	t.Parallel()
-	beat := func(report string, age time.Duration) map[string]Heartbeat {
-		return map[string]Heartbeat{"b": {Report: report, At: trafficNow.Add(-age)}}
+	beat := func(report string, age time.Duration) Heartbeats {
+		return Heartbeats{"b": {Report: report, At: trafficNow.Add(-age)}}
 	}
 	for name, c := range map[string]struct {
 		report string
-		beats  map[string]Heartbeat
+		beats  Heartbeats
 		source v1alpha1.ObservationSource
 		why    string
 	}{
@@ -194,6 +194,28 @@ func TestAReportIsAsFreshAsTheHeartbeatThatNamesIt(t *testing.T) {
 			got := Traffic(in)
 			if got.QuietSince.Known != (c.why == "") || !strings.Contains(got.QuietSince.Why, c.why) {
 				t.Errorf("got %+v, want why %q", got.QuietSince, c.why)
+			}
+		})
+	}
+}
+
+func TestHeartbeatsThatCannotBeReadAreNamedWhereTheyAreMissed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*seen)
+		want   bool
+	}{
+		"a report that may be kept fresh by one":   {func(s *seen) { s.Report = "r1" }, true},
+		"a report of an agent that keeps no Lease": {func(*seen) {}, false},
+		"imported evidence":                        {func(s *seen) { s.Report, s.Source = "r1", v1alpha1.SourceImported }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := trafficInput(report("a", nil), report("b", func(s *seen) { s.ReportedAt = ago(2 * time.Minute); c.change(s) }))
+			in.HeartbeatsUnseen = "forbidden"
+			got := Traffic(in).QuietSince
+			if got.Known || strings.Contains(got.Why, "heartbeats cannot be read: forbidden") != c.want {
+				t.Errorf("got %+v, want it said: %v", got, c.want)
 			}
 		})
 	}

@@ -59,15 +59,14 @@ func (l *Looker) Sightings(ctx context.Context) (Sightings, error) {
 			return Sightings{}, err
 		}
 	}
-	var all v1alpha1.ObservationList
-	if err := l.Cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return Sightings{}, fmt.Errorf("listing Observations: %w", err)
+	in, err := l.reports(ctx, w)
+	if err != nil {
+		return Sightings{}, err
 	}
-	return sightings(w, all.Items, l.Now()), nil
+	return sightings(w, in, l.Now()), nil
 }
 
-func sightings(w *World, reports []v1alpha1.Observation, now time.Time) Sightings {
-	in := trafficInput(w, reports)
+func sightings(w *World, in migration.TrafficInput, now time.Time) Sightings {
 	in.Now = now
 	out := Sightings{LastSeen: map[string]time.Time{}}
 	claimed := map[netip.Addr]bool{}
@@ -84,11 +83,11 @@ func sightings(w *World, reports []v1alpha1.Observation, now time.Time) Sighting
 	in.Ports = slices.Compact(in.Ports)
 	out.Asked = len(in.Ports) > 0
 	out.Observed = out.Asked && migration.Traffic(in).QuietSince.Known
-	for i := range reports {
-		s := &reports[i].Status
+	for _, o := range in.Observations {
+		s := &o.Status
 		for _, row := range s.Traffic {
 			a, _, err := addresspool.Canonical(row.Address)
-			at := lastUse(s, row)
+			at := lastUse(in.Heartbeats.TrueUntil(s), row)
 			if err == nil && claimed[a] && !at.After(now) && at.After(out.LastSeen[a.String()]) {
 				out.LastSeen[a.String()] = at
 			}
@@ -97,11 +96,11 @@ func sightings(w *World, reports []v1alpha1.Observation, now time.Time) Sighting
 	return out
 }
 
-// lastUse is when a row says that somebody used its address: at the time of the report, if connections stand.
-func lastUse(s *v1alpha1.ObservationStatus, row v1alpha1.TupleTraffic) time.Time {
+// lastUse is when a row says that somebody used its address: until the report was last true, if connections stand.
+func lastUse(reported time.Time, row v1alpha1.TupleTraffic) time.Time {
 	switch {
 	case row.Established > 0:
-		return s.ReportedAt.Time
+		return reported
 	case row.LastNew != nil:
 		return row.LastNew.Time
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/migration"
 )
 
 func TestSightingsAreOfClaimedAddressesOnlyAndSayWhetherAllIsObserved(t *testing.T) {
@@ -35,13 +36,21 @@ func TestSightingsAreOfClaimedAddressesOnlyAndSayWhetherAllIsObserved(t *testing
 			t.Parallel()
 			w, reports := watchedNode(c.boot, "b1")
 			reports[0].Status.Traffic = c.rows
-			got := sightings(w, reports, noon)
+			got := sightings(w, trafficInput(w, reports), noon)
 			if !got.Asked || got.Observed != c.observed || !got.LastSeen["192.0.2.9"].Equal(c.want) || len(got.LastSeen) > 1 {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
-	if got := sightings(&World{}, nil, noon); got.Asked || got.Observed || len(got.LastSeen) > 0 {
+	w, reports := watchedNode("b1", "b1")
+	reports[0].Status.Report, reports[0].Status.ReportedAt = "r1", *at(10 * time.Minute)
+	reports[0].Status.Traffic = []v1alpha1.TupleTraffic{row("192.0.2.9", 1, nil)}
+	in := trafficInput(w, reports)
+	in.Heartbeats = migration.Heartbeats{"n1": {Report: "r1", At: noon.Add(-time.Second)}}
+	if got := sightings(w, in, noon); !got.Observed || !got.LastSeen["192.0.2.9"].Equal(noon.Add(-time.Second)) {
+		t.Errorf("connections that stand, of a report that a heartbeat keeps fresh: %+v", got)
+	}
+	if got := sightings(&World{}, migration.TrafficInput{}, noon); got.Asked || got.Observed || len(got.LastSeen) > 0 {
 		t.Errorf("without a ledger: %+v", got)
 	}
 }

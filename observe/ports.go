@@ -26,6 +26,8 @@ type Ports struct {
 	ProbesAtOnce int
 	// Namespace of the controller: guard parameters and key Secrets.
 	Namespace string
+	// AgentNamespace holds the Leases of the node agents; "" where they keep none.
+	AgentNamespace string
 	// Serves tells whether the API server serves a kind; nil means none of the optional ones.
 	Serves func(schema.GroupVersionKind) bool
 	// Now is the clock.

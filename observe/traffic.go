@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"offramp.dev/addresspool"
@@ -18,11 +20,10 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	if plan == nil || !f.Record.Exists {
 		return nil
 	}
-	var all v1alpha1.ObservationList
-	if err := l.Cached.List(ctx, &all); err != nil {
-		return fmt.Errorf("listing Observations: %w", err)
+	in, err := l.reports(ctx, w)
+	if err != nil {
+		return err
 	}
-	in := trafficInput(w, all.Items)
 	in.Now, in.Settings = f.Now, plan.Settings
 	for _, m := range plan.Members {
 		in.Ports = append(in.Ports, m.Ports...)
@@ -38,7 +39,47 @@ func (l *Looker) traffic(ctx context.Context, _ client.Reader, w *World, plan *m
 	return nil
 }
 
-// trafficInput is what every path's verdict rests on: the nodes with their present boots, the reports, what should be watched.
+// heartbeatPatience is how long a pass waits for the Leases at most. The cache answers at once, unless it may not list them.
+const heartbeatPatience = 2 * time.Second
+
+// reports are what every path's verdict rests on. Heartbeats that cannot be read leave reports as old as they say, which is
+// unknown sooner and never quiet: no walk stands still for them, for it may have to go back.
+func (l *Looker) reports(ctx context.Context, w *World) (migration.TrafficInput, error) {
+	var all v1alpha1.ObservationList
+	if err := l.Cached.List(ctx, &all); err != nil {
+		return migration.TrafficInput{}, fmt.Errorf("listing Observations: %w", err)
+	}
+	in := trafficInput(w, all.Items)
+	beats, err := l.heartbeats(ctx)
+	if err != nil {
+		in.HeartbeatsUnseen = err.Error()
+	}
+	in.Heartbeats = beats
+	return in, nil
+}
+
+// heartbeats are the Leases of the agents.
+func (l *Looker) heartbeats(ctx context.Context) (migration.Heartbeats, error) {
+	if l.AgentNamespace == "" {
+		return nil, nil //nolint:nilnil // agents that keep no Leases are no fault
+	}
+	ctx, cancel := context.WithTimeout(ctx, heartbeatPatience)
+	defer cancel()
+	var all coordinationv1.LeaseList
+	if err := l.Cached.List(ctx, &all, client.InNamespace(l.AgentNamespace)); err != nil {
+		return nil, fmt.Errorf("listing Leases in namespace %s: %w", l.AgentNamespace, err)
+	}
+	out := migration.Heartbeats{}
+	for i := range all.Items {
+		s := all.Items[i].Spec
+		if s.HolderIdentity != nil && s.RenewTime != nil {
+			out[all.Items[i].Name] = migration.Heartbeat{Report: *s.HolderIdentity, At: s.RenewTime.Time}
+		}
+	}
+	return out, nil
+}
+
+// trafficInput holds the nodes with their present boots, the reports, and what should be watched.
 func trafficInput(w *World, reports []v1alpha1.Observation) migration.TrafficInput {
 	in := migration.TrafficInput{Watched: migration.WatchedHash(w.Claims), BootIDs: map[string]string{}}
 	for i := range reports {

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +20,8 @@ import (
 	"offramp.dev/migration"
 )
 
-// agents emulate the node agents: each node watches the tuples of every claim and writes what it saw of them.
+// agents emulate the node agents: each node watches the tuples of every claim and writes what it saw of them, or, where
+// that is what it wrote before, a Lease that says so.
 type agents struct {
 	api     client.Client
 	cache   *cache
@@ -29,7 +32,12 @@ type agents struct {
 	// since is when the tuples were first watched, by tuple; coverage begins anew when the set grows.
 	watched  map[Tuple]bool
 	coverage time.Time
+	// reports and beats count what was written.
+	reports, beats int
 }
+
+// AgentNamespace holds the Leases of the emulated agents.
+const AgentNamespace = "offramp-agent"
 
 const (
 	agentEvery = 2 * time.Minute
@@ -129,6 +137,30 @@ func (a *agents) write(ctx context.Context, node string, s v1alpha1.ObservationS
 	} else if err != nil {
 		return err
 	}
+	before := o.Status
+	s.Report, before.ReportedAt = before.Report, s.ReportedAt
+	if before.Report != "" && equality.Semantic.DeepEqual(before, s) {
+		return a.beat(ctx, node, s)
+	}
+	a.reports++
+	s.Report = "sim-" + strconv.Itoa(a.reports)
 	o.Status = s
 	return a.api.Status().Update(ctx, o)
+}
+
+// beat renews the Lease of a node's agent.
+func (a *agents) beat(ctx context.Context, node string, s v1alpha1.ObservationStatus) error {
+	at := metav1.NewMicroTime(s.ReportedAt.Time)
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: AgentNamespace, Name: node}}
+	err := a.api.Get(ctx, client.ObjectKeyFromObject(l), l)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return err
+	}
+	l.Spec.HolderIdentity, l.Spec.RenewTime = &s.Report, &at
+	a.beats++
+	if missing {
+		return a.api.Create(ctx, l)
+	}
+	return a.api.Update(ctx, l)
 }

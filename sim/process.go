@@ -57,7 +57,7 @@ func (w *world) start(since time.Time) {
 	ports := &controllers.Ports{
 		Ports: observe.Ports{
 			Cached: api, Live: api, Guard: api, DNS: tappedZones{w.zones, &w.kill}, Probe: prober{w.users}, Namespace: Namespace,
-			Serves: w.server.serves, Now: w.clock,
+			AgentNamespace: AgentNamespace, Serves: w.server.serves, Now: w.clock,
 		},
 		Client: api, Since: since, Lease: lease,
 	}

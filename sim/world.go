@@ -266,7 +266,7 @@ func (w *world) emulateCluster(ctx context.Context) error {
 // concern makes due what a change concerns.
 func (w *world) concern(c ref) {
 	w.process.changed(c, w.now)
-	if c.kind == "Observation" || c.kind == "EntryPoint" {
+	if c.kind == "Observation" || c.kind == "Lease" || c.kind == "EntryPoint" {
 		return
 	}
 	for _, obj := range sortedObjects(w.server.store.cache, entryPointKind) {

@@ -15,9 +15,9 @@ import (
 
 // options are the flags.
 type options struct {
-	namespace, metrics, health string
-	leaderElect                bool
-	lease                      time.Duration
+	namespace, agents, metrics, health string
+	leaderElect                        bool
+	lease                              time.Duration
 }
 
 func main() {
@@ -32,6 +32,8 @@ func parse(args []string) (options, error) {
 	fs := flag.NewFlagSet("offramp-controller", flag.ContinueOnError)
 	fs.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"),
 		"Namespace of the controller: guard parameters, key Secrets and the lease. Default: $POD_NAMESPACE.")
+	fs.StringVar(&o.agents, "agent-namespace", "offramp-agent",
+		"Namespace of the node agents, whose Leases say that their reports are still true. Empty: reports are as old as they say.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", ":8080", "Address of /metrics; 0 turns it off.")
 	fs.StringVar(&o.health, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns it off.")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Act only as the holder of the lease. Turn off only where a single process runs.")

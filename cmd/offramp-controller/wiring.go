@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,7 +47,7 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 		LeaderElection: o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
 		LeaseDuration: &o.lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		Cache:  cache.Options{ReaderFailOnMissingInformer: false, DefaultTransform: observe.Trim},
+		Cache:  cacheOptions(o),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
@@ -64,6 +65,16 @@ func manager(cfg *rest.Config, o options) (ctrl.Manager, error) {
 	}
 	ports := newPorts(mgr, o)
 	return mgr, controllers.Add(mgr, ports)
+}
+
+// cacheOptions keep of Leases those of the agents: the others belong to every controller and kubelet of the cluster, which
+// may not be read and change all the time.
+func cacheOptions(o options) cache.Options {
+	out := cache.Options{ReaderFailOnMissingInformer: false, DefaultTransform: observe.Trim}
+	if o.agents != "" {
+		out.ByObject = map[client.Object]cache.ByObject{&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{o.agents: {}}}}
+	}
+	return out
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -88,7 +99,8 @@ func newPorts(mgr ctrl.Manager, o options) *controllers.Ports {
 	}
 	return &controllers.Ports{
 		Ports: observe.Ports{
-			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Guard: mgr.GetClient(), Namespace: o.namespace, Now: time.Now,
+			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Guard: mgr.GetClient(), Namespace: o.namespace,
+			AgentNamespace: o.agents, Now: time.Now,
 			DNS: rfc2136.New(rfc2136.Options{Keys: secrets}), Probe: probe.Dialer{}, ProbesAtOnce: probesAtOnce,
 			Serves: serves(mgr),
 		},

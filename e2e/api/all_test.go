@@ -35,6 +35,7 @@ func TestRing(t *testing.T) {
 		t.Run("what is missing is named", r.missing)
 		t.Run("what a tenant writes grants nothing", r.hostile)
 	})
+	t.Run("an idle agent renews its Lease, and is believed as long as it does", r.idle)
 	if log := tail(r.log.Name()); strings.Contains(log, "panic") || strings.Contains(log, "is forbidden: User") {
 		t.Errorf("the controller's log tells of a panic or a missing right:\n%s", log)
 	}

@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
@@ -22,18 +23,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"offramp.dev/agent"
 	"offramp.dev/api/v1alpha1"
-	"offramp.dev/migration"
 )
 
 // emulation is everything a cluster would have and this ring has not: a proxy that serves external and load-balancer
-// addresses (here: HTTP servers on them), a load balancer, a Gateway implementation and a node agent.
+// addresses (here: HTTP servers on them), a load balancer, a Gateway implementation and what a node agent measures.
 type emulation struct {
-	admin, agent client.Client
-	started      time.Time
+	admin client.Client
+	// silence ends the node agent.
+	silence func()
 
 	mu    sync.Mutex
 	paths map[netip.AddrPort]*path
+	// events of connections since the agent's last look.
+	events []agent.Event
 	// down are addresses whose backend fails on purpose.
 	down map[netip.Addr]bool
 }
@@ -43,17 +47,13 @@ type emulation struct {
 type path struct {
 	listener    net.Listener
 	established map[net.Conn]bool
-	lastNew     time.Time
+	attempts    uint64
 }
 
 func startEmulation(t *testing.T, r *ring) *emulation {
 	t.Helper()
-	agentConfig := r.asPodOf(t, "offramp-agent", "offramp-agent", "n1")
-	agent, err := client.New(agentConfig, client.Options{Scheme: r.admin.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &emulation{admin: r.admin, agent: agent, started: time.Now(), paths: map[netip.AddrPort]*path{}, down: map[netip.Addr]bool{}}
+	e := &emulation{admin: r.admin, paths: map[netip.AddrPort]*path{}, down: map[netip.Addr]bool{}}
+	e.startAgent(t, r)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func (e *emulation) pass(ctx context.Context) error {
 		return err
 	}
 	e.serve(services.Items)
-	return e.report(ctx)
+	return nil
 }
 
 // balance is the load balancer: a Service without a class gets the address it is pinned to.
@@ -267,21 +267,38 @@ func (e *emulation) open(at netip.AddrPort) {
 	p.listener = l
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second, Handler: e.backend(at.Addr()),
-		ConnState: func(c net.Conn, s http.ConnState) { e.connection(p, c, s) },
+		ConnState: func(c net.Conn, s http.ConnState) { e.connection(at, c, s) },
 	}
 	go func() { _ = server.Serve(l) }()
 }
 
-func (e *emulation) connection(p *path, c net.Conn, s http.ConnState) {
+func (e *emulation) connection(at netip.AddrPort, c net.Conn, s http.ConnState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	p := e.paths[at]
 	switch s {
 	case http.StateNew:
-		p.established[c], p.lastNew = true, time.Now()
+		p.established[c] = true
+		p.attempts++
+		e.events = append(e.events, agent.Event{Flow: flowOf(at, c, false)})
 	case http.StateClosed, http.StateHijacked:
 		delete(p.established, c)
+		e.events = append(e.events, agent.Event{Flow: flowOf(at, c, true), Ended: true})
 	case http.StateActive, http.StateIdle:
 	}
+}
+
+// flowOf is what conntrack would say of a connection.
+func flowOf(at netip.AddrPort, c net.Conn, closing bool) agent.Flow {
+	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		panic(err) // a TCP connection of package net always has one
+	}
+	return agent.Flow{Tuple: tupleOf(at), Client: from, Replied: true, Closing: closing, Left: time.Hour}
+}
+
+func tupleOf(at netip.AddrPort) agent.Tuple {
+	return agent.Tuple{Address: at.Addr(), Port: int32(at.Port()), Protocol: "TCP"}
 }
 
 // backend answers at once; /hold goes on until the client leaves.
@@ -315,43 +332,53 @@ func (e *emulation) fail(at string, down bool) {
 	e.down[netip.MustParseAddr(at)] = down
 }
 
-// report is the node agent: all three signals, because here the servers themselves count.
-func (e *emulation) report(ctx context.Context) error {
-	var claims v1alpha1.AddressClaimList
-	if err := e.agent.List(ctx, &claims); err != nil {
-		return err
+// reportStale is how long the agent's reports may be believed, in seconds.
+const reportStale = 10
+
+// startAgent runs the real agent under its real rights, on a kernel that is emulated: here the servers themselves count.
+func (e *emulation) startAgent(t *testing.T, r *ring) {
+	t.Helper()
+	c, err := client.New(r.asPodOf(t, agentNamespace, "offramp-agent", "n1"), client.Options{Scheme: r.admin.Scheme()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	o := &v1alpha1.Observation{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
-	if err := e.agent.Get(ctx, client.ObjectKeyFromObject(o), o); apierrors.IsNotFound(err) {
-		if err := e.agent.Create(ctx, o); err != nil {
-			return err
+	w := agent.Writer{
+		Client: c, Claims: c, Meter: e, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now, Name: "n1", Namespace: agentNamespace,
+		Observer: agent.NewObserver(agent.Identity{Node: "n1", BootID: "emulated", StaleAfter: reportStale}),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, 500*time.Millisecond) }()
+	e.silence = sync.OnceFunc(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
-	} else if err != nil {
-		return err
-	}
-	o.Status = v1alpha1.ObservationStatus{
-		Source: v1alpha1.SourceNode, Node: "n1", ReportedAt: metav1.Now(), StaleAfterSeconds: 30, CoverageSince: metav1.NewTime(e.started),
-		Watched: migration.WatchedHash(claims.Items), ProxyMode: v1alpha1.ProxyNFTables, BootID: "emulated",
-		Signals: []v1alpha1.Signal{v1alpha1.SignalCounters, v1alpha1.SignalEntries, v1alpha1.SignalEvents}, Traffic: e.rows(claims.Items),
-	}
-	return e.agent.Status().Update(ctx, o)
+	})
+	t.Cleanup(e.silence)
 }
 
-func (e *emulation) rows(claims []v1alpha1.AddressClaim) []v1alpha1.TupleTraffic {
+// Read is the agent's look at the node.
+func (e *emulation) Read(watched map[agent.Tuple]bool) agent.Reading {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var out []v1alpha1.TupleTraffic
-	for _, t := range migration.Watched(claims) {
-		p := e.paths[netip.AddrPortFrom(t.Address, portOf(t.Port))]
-		if p == nil {
+	out := agent.Reading{
+		Signals: []v1alpha1.Signal{v1alpha1.SignalCounters, v1alpha1.SignalEntries, v1alpha1.SignalEvents},
+		Mode:    v1alpha1.ProxyNFTables, Counts: map[agent.Tuple]agent.Count{}, Events: e.events,
+	}
+	e.events = nil
+	for t := range watched {
+		out.Counts[t] = agent.Count{}
+	}
+	for at, p := range e.paths {
+		t := tupleOf(at)
+		if !watched[t] {
 			continue
 		}
-		row := v1alpha1.TupleTraffic{Address: t.Address.String(), Port: t.Port, Protocol: t.Protocol, Established: int64(len(p.established))}
-		if !p.lastNew.IsZero() {
-			at := metav1.NewTime(p.lastNew)
-			row.LastNew = &at
+		out.Counts[t] = agent.Count{Packets: p.attempts, Attempts: p.attempts}
+		for c := range p.established {
+			out.Flows = append(out.Flows, flowOf(at, c, false))
 		}
-		out = append(out, row)
 	}
 	return out
 }

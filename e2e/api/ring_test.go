@@ -35,9 +35,11 @@ import (
 
 const (
 	systemNamespace = "offramp-system"
+	agentNamespace  = "offramp-agent"
 	className       = "emulated"
 	controllerName  = "emulated.example/gateway-controller"
 	zoneName        = "example.test"
+	metricsAddress  = "127.0.0.1:18080"
 )
 
 // ring is one API server with everything around it.
@@ -212,7 +214,7 @@ func (r *ring) startController(t *testing.T) {
 	kubeconfig := r.kubeconfig(t, "controller", r.as(t, systemNamespace, "offramp-controller"))
 	health := "127.0.0.1:18081"
 	cmd := exec.Command(filepath.Join(root(t), "bin/offramp-controller"), "--kubeconfig", kubeconfig, "--namespace", systemNamespace,
-		"--metrics-bind-address", "127.0.0.1:18080", "--health-probe-bind-address", health, "--leader-election-lease-duration", "6s")
+		"--metrics-bind-address", metricsAddress, "--health-probe-bind-address", health, "--leader-election-lease-duration", "6s")
 	log, err := os.CreateTemp(t.TempDir(), "controller-*.log")
 	if err != nil {
 		t.Fatal(err)
