@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"offramp.dev/cli"
 )
@@ -134,11 +137,68 @@ func TestBadInputIsToldAndTheRestIsStillReported(t *testing.T) {
 	}
 }
 
-func TestTextOfTenantsDoesNotSteerTheTerminal(t *testing.T) {
+func TestTextOfTenantsDoesNotSteerTheTerminalInAnyFormat(t *testing.T) {
 	t.Parallel()
-	_, out, messages := call(t, service("esc", `["\u001b[2J\u202e"]`), cli.Wiring{}, "inventory", "-f", "-", "-o", "wide")
-	if strings.ContainsAny(out+messages, "\x1b\u202e") {
-		t.Errorf("control characters came through: %q %q", out, messages)
+	hostile := "x\u001b[2J\u009b31m\u007f\u202e\U000e0041\u2028z"
+	value, _ := json.Marshal([]string{hostile})
+	for command, formats := range map[string][]string{
+		"inventory":               {"table", "wide", "json", "yaml", "csv", "markdown"},
+		"preflight --target 1.40": {"table", "json", "yaml", "csv", "markdown", "sarif", "junit"},
+	} {
+		for _, format := range formats {
+			t.Run(command+" as "+format, func(t *testing.T) {
+				t.Parallel()
+				args := append(strings.Fields(command), "-f", "-", "-o", format)
+				code, out, messages := call(t, service("esc", string(value)), cli.Wiring{}, args...)
+				if code != cli.ExitFindings || out == "" {
+					t.Errorf("exit code %d and %d bytes, want an answer: %s", code, len(out), messages)
+				}
+				if strings.ContainsAny(out+messages, "\x1b\u009b\x7f") || format != "yaml" && strings.ContainsAny(out, "\u202e\U000e0041\u2028") {
+					t.Errorf("control characters came through: %q %q", out, messages)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatATenantWroteStaysTheSameInJSONAndYAML(t *testing.T) {
+	t.Parallel()
+	hostile := "x\u001b[2J\u009b31m\u007f\u202e\U000e0041\u2028 <&> é z"
+	value, _ := json.Marshal([]string{hostile})
+	for _, format := range []string{"json", "yaml"} {
+		_, out, _ := call(t, service("esc", string(value)), cli.Wiring{}, "inventory", "-f", "-", "-o", format)
+		var got struct {
+			EntryPoints []struct{ Addresses []string }
+		}
+		if err := yaml.Unmarshal([]byte(out), &got); format == "yaml" && err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(out), &got); format == "json" && err != nil {
+			t.Fatal(err)
+		}
+		if len(got.EntryPoints) != 1 || !slices.Equal(got.EntryPoints[0].Addresses, []string{hostile}) {
+			t.Errorf("-o %s: %+q, want %q", format, got, hostile)
+		}
+	}
+}
+
+func TestOneLongNameDoesNotWidenTheTable(t *testing.T) {
+	t.Parallel()
+	_, out, _ := call(t, service(strings.Repeat("n", 5000), `["192.0.2.50"]`), cli.Wiring{}, "inventory", "-f", "-")
+	for line := range strings.Lines(out) {
+		if len(line) > 1000 {
+			t.Errorf("a line of %d characters: %.80s", len(line), line)
+		}
+	}
+}
+
+func TestDNSIsSwitchedWithASpaceOrAnEqualsSign(t *testing.T) {
+	t.Parallel()
+	for _, flag := range [][]string{{"--dns", "off"}, {"--dns=off"}} {
+		args := append([]string{"inventory", "-f", "-"}, flag...)
+		if code, _, messages := call(t, service("web", `["192.0.2.50"]`), cli.Wiring{}, args...); code != cli.ExitFindings {
+			t.Errorf("%q: exit code %d: %s", flag, code, messages)
+		}
 	}
 }
 

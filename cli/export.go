@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/migration"
@@ -91,7 +90,7 @@ func (a *app) exportObjects(ctx context.Context, c client.Reader, targets []*uns
 		case err != nil:
 			return fmt.Errorf("reading %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 		}
-		text, err := yaml.Marshal(clean(live).Object)
+		text, err := marshalYAML(clean(live).Object)
 		if err != nil {
 			return fmt.Errorf("writing %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 		}

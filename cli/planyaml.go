@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // planYAML is what will be applied: every target object of the plan as one document, in the order in which they are
@@ -18,7 +16,7 @@ func planYAML(p *planReport) (string, error) {
 		comment("Not known here: %s", u)
 	}
 	for _, o := range p.Objects {
-		text, err := yaml.JSONToYAML(o.Manifest)
+		text, err := toYAML(o.Manifest)
 		if err != nil {
 			return "", fmt.Errorf("%s %s/%s of the plan: %w", o.Kind, o.Namespace, o.Name, err)
 		}

@@ -20,7 +20,6 @@ func (s *sources) flags(f *pflag.FlagSet) {
 		"file or directory of the API server's audit log (JSON lines, gzip or not), or - for standard input; may be repeated")
 	f.StringVar(&s.dns, "dns", string(dnsAuto),
 		"ask the name servers of the DNSZones: auto (of a cluster, not of files), on or off")
-	f.Lookup("dns").NoOptDefVal = string(dnsOn)
 }
 
 // collectFilesAnd reads manifests, and what else is to be looked at.
