@@ -50,7 +50,7 @@ test: ## Run every ring, cheap ones first: the last is the stories on a real kin
 
 .PHONY: check
 check: ## Run every ring that needs no cluster.
-	hack/test.sh unit guard walk sim agent lint verify dns api
+	hack/test.sh unit guard walk sim fuzz agent lint verify dns api
 
 .PHONY: test-unit
 test-unit: ## Unit tests, golden pairs and fuzz seeds, with the race detector; the CEL of guard and CRDs.
@@ -63,6 +63,10 @@ test-walk: ## The random walk of the gate table (OFFRAMP_WALK_RUNS, default 2000
 .PHONY: test-fuzz-seeds
 test-fuzz-seeds: ## The seeds of all fuzz targets.
 	hack/test.sh fuzz-seeds
+
+.PHONY: test-fuzz
+test-fuzz: ## What reads manifests and what judges them, fuzzed side by side (OFFRAMP_FUZZ_TIME, default 30s each).
+	hack/test.sh fuzz
 
 .PHONY: test-sim
 test-sim: ## Whole migrations in the embedded world.

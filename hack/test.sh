@@ -6,7 +6,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -gt 0 ] || set -- unit guard walk sim agent lint verify dns api e2e
+[ $# -gt 0 ] || set -- unit guard walk sim fuzz agent lint verify dns api e2e
 mkdir -p bin
 go build -o bin/ringsum ./hack/ringsum
 results=$(mktemp)
@@ -24,6 +24,7 @@ for name; do
   case $name in
     unit) unit_needs && ring -ring unit -- env OFFRAMP_WALK_RUNS=300 go test -race -json -timeout 15m $(packages) ;;
     fuzz-seeds) ring -ring fuzz-seeds -- go test -json -run '^Fuzz' $(packages) ;;
+    fuzz) ring -ring fuzz -- hack/fuzz-ring.sh ;;
     guard) ring -ring guard -- go -C guard/celtest test -json ./... ;;
     walk) ring -ring walk -- env OFFRAMP_WALK_RUNS="${OFFRAMP_WALK_RUNS:-20000}" go test -json -count=1 -timeout 30m -run Walk ./migration ;;
     sim) ring -ring sim -- go test -json -timeout 20m ./sim/... ;;
@@ -35,7 +36,7 @@ for name; do
     e2e) ring -ring e2e -- hack/e2e-ring.sh ;;
     e2e-nftables) ring -ring e2e-nftables -- env KUBE_PROXY_MODE=nftables OFFRAMP_KEEP_ENGINE=1 "${full[@]}" hack/e2e-ring.sh Test ;;
     e2e-iptables) ring -ring e2e-iptables -- env KUBE_PROXY_MODE=iptables "${full[@]}" hack/e2e-ring.sh Test ;;
-    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, agent, lint, verify, dns, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
+    *) echo "test.sh: no ring '$name': unit, fuzz-seeds, guard, walk, sim, fuzz, agent, lint, verify, dns, api, e2e, e2e-nftables, e2e-iptables" >&2; exit 1 ;;
   esac
 done
 bin/ringsum -results "$results" -total -- "$@"
