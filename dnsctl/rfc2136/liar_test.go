@@ -105,11 +105,15 @@ func (l *liar) listen(t *testing.T) string {
 	if l.update == nil {
 		l.update = signed(dns.RcodeSuccess)
 	}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := bindtest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	udp, err := net.ListenPacket("udp", tcp.Addr().String())
+	tcp, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	udp, err := net.ListenPacket("udp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,7 @@ func (l *liar) listen(t *testing.T) string {
 		<-ready
 		t.Cleanup(func() { _ = s.Shutdown() })
 	}
-	return tcp.Addr().String()
+	return at
 }
 
 func quick(o *rfc2136.Options) {

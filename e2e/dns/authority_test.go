@@ -4,7 +4,6 @@ package dns
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,7 +70,8 @@ func onEach(t *testing.T, o options, run func(t *testing.T, s *primary)) {
 	}
 }
 
-func (o options) filled() options {
+func (o options) filled(t *testing.T) options {
+	t.Helper()
 	if o.key == (bindtest.Key{}) {
 		o.key = bindtest.DefaultKey()
 	}
@@ -79,37 +79,33 @@ func (o options) filled() options {
 		o.records = []string{"www 3600 IN A 192.0.2.10"}
 	}
 	if o.listen == "" {
-		o.listen = "127.0.0.1:" + freePort()
+		o.listen = freeAddress(t)
 	}
 	return o
 }
 
-// freePort is free for TCP and UDP a moment ago.
-func freePort() string {
-	for range 100 {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			continue
-		}
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
-		_ = tcp.Close()
-		if err != nil {
-			continue
-		}
-		_ = udp.Close()
-		_, port, _ := net.SplitHostPort(tcp.Addr().String())
-		return port
+// freeAddress is an address that no other server has.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	at, err := bindtest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return "0"
+	return at
 }
 
 func startBIND(t *testing.T, o options) *primary {
 	t.Helper()
-	o = o.filled()
+	o = o.filled(t)
 	policy := fmt.Sprintf("allow-update { key %q; };", o.key.Name)
 	b := bindtest.Start(t, bindtest.Options{
 		Zone: apex, Records: o.records, Key: o.key, Strangers: []bindtest.Key{stranger()}, Control: true, Policy: policy, Fixed: o.fixed,
-		Secondaries: o.secondaries,
+		Secondaries: o.secondaries, Listen: o.listen,
+	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("named said:\n%s", b.Log())
+		}
 	})
 	return &primary{
 		kind: "BIND", address: b.Address, key: o.key, kill: b.Kill, restart: func(t *testing.T) { t.Helper(); b.Restart(t) },
@@ -128,8 +124,8 @@ type daemon struct {
 // newDaemon makes the directory. Its path is short: Unix sockets lie there.
 func newDaemon(t *testing.T) *daemon {
 	t.Helper()
-	dir := filepath.Join(os.TempDir(), "dns"+freePort())
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := os.MkdirTemp("", "dns") //nolint:usetesting // its paths are too long
+	if err != nil {
 		t.Fatal(err)
 	}
 	d := &daemon{dir: dir}
@@ -208,7 +204,7 @@ func zoneFile(o options) string {
 
 func startKnot(t *testing.T, o options) *primary {
 	t.Helper()
-	o = o.filled()
+	o = o.filled(t)
 	d := newDaemon(t)
 	host, port, _ := strings.Cut(o.listen, ":")
 	rotation := "on"
@@ -265,7 +261,7 @@ zone:
 
 func startPowerDNS(t *testing.T, o options) *primary {
 	t.Helper()
-	o = o.filled()
+	o = o.filled(t)
 	d := newDaemon(t)
 	host, port, _ := strings.Cut(o.listen, ":")
 	d.write(t, "zone", zoneFile(o))

@@ -123,7 +123,7 @@ func TestTheClockOfAPrimaryIsKnownBeforeAnythingIsWritten(t *testing.T) {
 // pair is a BIND primary and its secondary.
 func pair(t *testing.T, notify bool) (first *primary, second *bindtest.Server, zone dnsctl.Zone) {
 	t.Helper()
-	at := "127.0.0.1:" + freePort()
+	at := freeAddress(t)
 	o := options{}
 	if notify {
 		o.secondaries = []string{at}

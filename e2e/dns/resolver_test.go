@@ -32,7 +32,7 @@ type habits struct {
 func startUnbound(t *testing.T, name, authority string, h habits) recursor {
 	t.Helper()
 	d := newDaemon(t)
-	host, port, _ := strings.Cut("127.0.0.1:"+freePort(), ":")
+	host, port, _ := strings.Cut(freeAddress(t), ":")
 	stale := "no"
 	if h.stale {
 		stale = "yes"
@@ -54,6 +54,7 @@ func startUnbound(t *testing.T, name, authority string, h habits) recursor {
     cache-min-ttl: %[4]d
     serve-expired: %[5]s
     outgoing-range: 64
+    outgoing-port-avoid: "0-32767"
     msg-cache-size: 1m
     rrset-cache-size: 1m
 remote-control:
@@ -70,7 +71,7 @@ stub-zone:
 func startResolvingBIND(t *testing.T, name, authority string, h habits) recursor {
 	t.Helper()
 	d := newDaemon(t)
-	host, port, _ := strings.Cut("127.0.0.1:"+freePort(), ":")
+	host, port, _ := strings.Cut(freeAddress(t), ":")
 	stale := ""
 	if h.stale {
 		stale = "stale-cache-enable yes; stale-answer-enable yes; stale-answer-client-timeout 0; stale-answer-ttl 1; max-stale-ttl 3600;"

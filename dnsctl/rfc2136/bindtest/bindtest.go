@@ -32,7 +32,7 @@ type Options struct {
 	Key Key
 	// Strangers are keys that the server knows and that may change nothing.
 	Strangers []Key
-	// Listen is the host:port of the loopback to serve; 127.0.0.1 and a free port where empty.
+	// Listen is the host:port of the loopback to serve; one of FreeAddress where empty.
 	Listen string
 	// Primary makes the server a secondary of that host:port.
 	Primary string

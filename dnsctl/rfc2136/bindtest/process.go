@@ -68,7 +68,7 @@ func (s *Server) wait(ended <-chan struct{}) error {
 		default:
 		}
 		if strings.Contains(log, "address in use") {
-			return fmt.Errorf("address %s is in use", s.Address)
+			return fmt.Errorf("address %s is in use:\n%s", s.Address, log)
 		}
 		if strings.HasSuffix(strings.TrimSpace(log), " running") || strings.Contains(log, " running\n") {
 			return nil
@@ -77,22 +77,12 @@ func (s *Server) wait(ended <-chan struct{}) error {
 	return fmt.Errorf("named does not run after %s:\n%s", patience, s.Log())
 }
 
-// listenAt finds a port that is free for TCP and UDP.
+// listenAt is the address to serve.
 func listenAt(listen string) (string, error) {
 	if listen != "" {
 		return listen, nil
 	}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = tcp.Close() }()
-	udp, err := net.ListenPacket("udp", tcp.Addr().String())
-	if err != nil {
-		return "", err
-	}
-	_ = udp.Close()
-	return tcp.Addr().String(), nil
+	return FreeAddress()
 }
 
 func write(dir string, o Options, address string) error {
