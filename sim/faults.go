@@ -40,11 +40,12 @@ func (f fault) look(ctx context.Context, w *world, ep *v1alpha1.EntryPoint) erro
 	return f.react(ctx, w, ep)
 }
 
-// Names of the faults that end the controller.
+// Names of the faults that strike at the controller's writes.
 const (
 	faultKilled       = "controller-killed"
 	faultKilledBefore = "controller-killed-before-write"
 	faultKilledAfter  = "controller-killed-after-write"
+	faultLost         = "responses-lost"
 )
 
 // Faults lists the names that Options.Fault takes, with a sentence each, in order.
@@ -93,6 +94,10 @@ func kills() []fault {
 		{
 			Fault: Fault{faultKilledAfter + "=N", "The controller is killed after its N-th write."},
 			start: func(w *world, n int) { w.kill.after = n },
+		},
+		{
+			Fault: Fault{faultLost + "=N", "The N-th write of the controller and every third after it is made, but its response is lost."},
+			start: func(w *world, n int) { w.kill.lose = n },
 		},
 	}
 }

@@ -2,8 +2,11 @@ package sim
 
 import "errors"
 
-// errDead is what a controller sees of the world once it was killed.
-var errDead = errors.New("the controller is dead")
+// errDead is what a controller sees of the world once it was killed, errLost what it hears of a write that was made.
+var (
+	errDead = errors.New("the controller is dead")
+	errLost = errors.New("no response: the connection was lost")
+)
 
 // killer taps the controller's requests: it counts the writes and ends the controller where a fault says so. A dead
 // controller reaches nothing any more: neither does what it had begun.
@@ -11,6 +14,8 @@ type killer struct {
 	// before and after are ordinals of the write, from 1; 0 never. everywhere: before and after every write in turn.
 	before, after int
 	everywhere    bool
+	// lose: the response to every third write is lost, beginning with this one; 0 none.
+	lose int
 
 	// owner is the entry point that is being worked for.
 	owner string
@@ -21,8 +26,8 @@ type killer struct {
 	dead        bool
 	// armed: the next write is let through and the controller killed after it.
 	armed bool
-	// kills so far.
-	kills int
+	// kills and lost responses so far.
+	kills, lost int
 	// statuses counts writes of a status in a row, by entry point.
 	statuses map[string]int
 	// onWrite is told of every write that was made.
@@ -76,6 +81,10 @@ func (k *killer) After(w Write) error {
 	if k.after > 0 && k.done == k.after || k.everywhere && k.armed {
 		k.armed = false
 		return k.die()
+	}
+	if k.lose > 0 && k.done >= k.lose && (k.done-k.lose)%3 == 0 {
+		k.lost++
+		return errLost
 	}
 	return nil
 }

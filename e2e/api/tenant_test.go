@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -97,7 +98,9 @@ func (r *ring) tenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubeconfig := r.tenant(t)
-	for name, row := range tenantRows(w, ep.Status.NewAddresses[0]) {
+	rows := tenantRows(w, ep.Status.NewAddresses[0])
+	maps.Copy(rows, attackRows(w, ep.Status.NewAddresses[0]))
+	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			input := row.input
 			if input != "" {
