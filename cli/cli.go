@@ -1,5 +1,5 @@
 // Package cli holds the commands of the kubectl plugin. It reads with the caller's rights, or files alone, and writes
-// nothing but the spec of EntryPoints: every change of the cluster is the controller's.
+// nothing but the spec of EntryPoints (and, where asked to, an Observation or a lost record): every change of the cluster is the controller's.
 //
 // It promises that nothing but the answer goes to standard output, that lists come in a stable order, and that exit codes
 // mean what they say. It uses the same inventory and the same plan as the controller and never imports controllers or the
@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"offramp.dev/probe"
 )
 
 // The exit codes of every command.
@@ -41,6 +43,8 @@ type Wiring struct {
 	Now func() time.Time
 	// Connect opens the cluster; nil means the kubeconfig that kubectl would use.
 	Connect func(ConnectOptions) (*Connection, error)
+	// Probe looks at one literal address; nil dials for real. It is called by several goroutines.
+	Probe probe.Port
 	// Rehearse walks manifests in the embedded world; nil: the program was built without it.
 	Rehearse func(context.Context, RehearseOptions) (*Rehearsal, error)
 	// Faults that Rehearse can inject.
@@ -121,6 +125,7 @@ func (a *app) commands() []*cobra.Command {
 		a.planCommand(),
 		a.getCommand(),
 		a.whyCommand(),
+		a.probeCommand(),
 		a.advanceCommand(),
 		a.pauseCommand(),
 		a.resumeCommand(),

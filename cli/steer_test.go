@@ -40,7 +40,7 @@ func cluster(t *testing.T, objects ...client.Object) (cli.Wiring, client.Client)
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.EntryPoint{}).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.EntryPoint{}, &v1alpha1.Observation{}).Build()
 	connect := func(cli.ConnectOptions) (*cli.Connection, error) { return &cli.Connection{Client: c}, nil }
 	return cli.Wiring{Connect: connect}, c
 }

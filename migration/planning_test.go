@@ -653,6 +653,8 @@ func TestSettingsAreThePolicysNumbersOrTheDocumentedDefaults(t *testing.T) {
 	p.Spec.Probes.Rounds, p.Spec.Drain.MaxConnectionLifetimeSeconds = new(int32(7)), new(int32(86400))
 	p.Spec.OnFailure, p.Spec.DNS.SharePercents = v1alpha1.OnFailureHold, []int32{100}
 	want.Rounds, want.MaxLifetime, want.OnFailure, want.Percents = 7, 86400, v1alpha1.OnFailureHold, []int32{100}
+	p.Spec.Probes.MustMatch, p.Spec.Probes.LatencyPercent = []v1alpha1.ProbeAspect{v1alpha1.AspectBody}, new(int32(300))
+	want.MustMatch, want.LatencyPercent = []v1alpha1.ProbeAspect{v1alpha1.AspectBody}, 300
 	if got := SettingsFrom(p); !reflect.DeepEqual(got, want) {
 		t.Errorf("written: got %+v, want %+v", got, want)
 	}

@@ -38,6 +38,11 @@ func SettingsFrom(p *v1alpha1.MigrationPolicy) Settings {
 		ProbeInterval: positive(p.Spec.Probes.IntervalSeconds, defaultProbeInterval),
 		ProbeTimeout:  positive(p.Spec.Probes.TimeoutSeconds, defaultProbeTimeout), Vantages: slices.Clone(p.Spec.Probes.Vantages),
 	}
+	// Left out where the policy says nothing: the default is no part of the plan's hash.
+	s.MustMatch = slices.Clone(p.Spec.Probes.MustMatch)
+	if l := p.Spec.Probes.LatencyPercent; l != nil {
+		s.LatencyPercent = *l
+	}
 	if len(s.Percents) == 0 {
 		s.Percents = []int32{50, 100}
 	}

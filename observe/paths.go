@@ -169,6 +169,12 @@ func ended(r migration.Record) bool {
 	return k == v1alpha1.StampUndone || k == v1alpha1.StampForgotten
 }
 
+// PathsToProbe tells which paths may be probed now: a probe of a path that nobody should use any more would be seen as
+// traffic. It asks f for the record, the direction and the attempt only.
+func PathsToProbe(plan *migration.Plan, f *migration.Facts) (old, fresh bool) {
+	return wantOld(f), wantNew(plan, f)
+}
+
 // wantNew: on the way back, and after an abort, the new path is probed only until names are seen to have left it: it is
 // removed once it is quiet, and a probe is a connection like any other.
 func wantNew(plan *migration.Plan, f *migration.Facts) bool {

@@ -7,10 +7,11 @@ import (
 
 	"offramp.dev/api/v1alpha1"
 	"offramp.dev/migration"
+	"offramp.dev/probe"
 )
 
-// reportAge is how old a report of an external prober may be.
-const reportAge = 5 * time.Minute
+// ReportAge is how old a report of an external prober may be.
+const ReportAge = 5 * time.Minute
 
 // vantages lays what the policy's other vantages say over the health that this process measured itself (vantage Pod). A
 // vantage that nothing reports from is unknown, never good.
@@ -44,7 +45,7 @@ func external(all []v1alpha1.Observation, plan *migration.Plan, now time.Time) m
 		case failed != "":
 			return migration.Seen[bool]{Known: true, Why: failed}
 		case !good && out.Known:
-			out = migration.Unseen[bool](fmt.Sprintf("no external prober reported %s:%d in the last %s", c.New, c.Port, reportAge))
+			out = migration.Unseen[bool](fmt.Sprintf("no external prober reported %s:%d in the last %s", c.New, c.Port, ReportAge))
 		}
 	}
 	return out
@@ -57,7 +58,7 @@ func reports(all []v1alpha1.Observation, c migration.Check, now time.Time) (good
 		}
 		for _, p := range o.Status.Probes {
 			age := now.Sub(p.At.Time)
-			if p.Address != c.New.String() || p.Port != c.Port || age > reportAge || age < -time.Minute {
+			if p.Address != c.New.String() || p.Port != c.Port || p.Protocol != ProtocolOf(c.Kind) || age > ReportAge || age < -time.Minute {
 				continue
 			}
 			good = good || p.Outcome == "Good"
@@ -67,4 +68,12 @@ func reports(all []v1alpha1.Observation, c migration.Check, now time.Time) (good
 		}
 	}
 	return good, failed
+}
+
+// ProtocolOf is the transport protocol of a kind of check.
+func ProtocolOf(kind string) string {
+	if kind == string(probe.UDP) || kind == string(probe.SCTP) {
+		return kind
+	}
+	return string(probe.TCP)
 }

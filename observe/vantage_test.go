@@ -18,7 +18,12 @@ func TestExternal(t *testing.T) {
 		{New: netip.MustParseAddr("203.0.113.1"), Port: 80}, {New: netip.MustParseAddr("203.0.113.1"), Port: 443},
 	}}
 	report := func(port int32, age time.Duration, outcome string) v1alpha1.ProbeReport {
-		return v1alpha1.ProbeReport{Address: "203.0.113.1", Port: port, At: metav1.NewTime(now.Add(-age)), Outcome: outcome}
+		return v1alpha1.ProbeReport{Address: "203.0.113.1", Port: port, Protocol: "TCP", At: metav1.NewTime(now.Add(-age)), Outcome: outcome}
+	}
+	udp := func(port int32) v1alpha1.ProbeReport {
+		r := report(port, 0, "Good")
+		r.Protocol = "UDP"
+		return r
 	}
 	cases := map[string]struct {
 		source  v1alpha1.ObservationSource
@@ -42,6 +47,9 @@ func TestExternal(t *testing.T) {
 		},
 		"an inconclusive report is unknown": {
 			source: v1alpha1.SourceExternal, reports: []v1alpha1.ProbeReport{report(80, 0, "Inconclusive"), report(443, 0, "Good")},
+		},
+		"a report of another protocol on the same port is unknown": {
+			source: v1alpha1.SourceExternal, reports: []v1alpha1.ProbeReport{udp(80), report(443, 0, "Good")},
 		},
 		"a node is no external prober": {
 			source: v1alpha1.SourceNode, reports: []v1alpha1.ProbeReport{report(80, 0, "Good"), report(443, 0, "Good")},

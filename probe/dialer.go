@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"offramp.dev/migration"
 )
 
 const (
@@ -34,8 +36,9 @@ var _ Port = Dialer{}
 // cut short, or that could not leave this host, is Inconclusive: nothing was learnt about the address.
 func (d Dialer) Probe(ctx context.Context, c Check) Result {
 	start := d.now()
-	outcome, detail := d.run(ctx, c)
-	return Result{Check: c, Outcome: outcome, Detail: sentence(detail), Took: d.now().Sub(start)}
+	var shown migration.Answer
+	outcome, detail := d.run(ctx, c, &shown)
+	return Result{Check: c, Outcome: outcome, Detail: sentence(detail), Took: d.now().Sub(start), Answer: shown}
 }
 
 func (d Dialer) now() time.Time {
@@ -54,7 +57,7 @@ func sentence(detail string) string {
 	return strings.ToValidUTF8(detail[:most], "") + "..."
 }
 
-func (d Dialer) run(ctx context.Context, c Check) (Outcome, string) {
+func (d Dialer) run(ctx context.Context, c Check, shown *migration.Answer) (Outcome, string) {
 	look, known := looks()[c.Kind]
 	switch {
 	case c.Kind == UDP || c.Kind == SCTP:
@@ -67,16 +70,19 @@ func (d Dialer) run(ctx context.Context, c Check) (Outcome, string) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout(c))
 	defer cancel()
-	detail, err := look(bounded, c)
+	detail, err := look(bounded, c, shown)
 	if err == nil {
 		return Good, detail
 	}
 	return judgeError(ctx, err)
 }
 
+// look asks once, fills in what the server shows, and says in a sentence what it learnt.
+type look func(ctx context.Context, c Check, shown *migration.Answer) (string, error)
+
 // looks are the kinds that have an answer.
-func looks() map[Kind]func(context.Context, Check) (string, error) {
-	return map[Kind]func(context.Context, Check) (string, error){TCP: connect, TLS: handshake, HTTP: get}
+func looks() map[Kind]look {
+	return map[Kind]look{TCP: connect, TLS: handshake, HTTP: get}
 }
 
 func timeout(c Check) time.Duration {
@@ -130,7 +136,7 @@ func dial(ctx context.Context, c Check) (net.Conn, error) {
 }
 
 // connect proves that something accepts; a close that fails proves nothing against it.
-func connect(ctx context.Context, c Check) (string, error) {
+func connect(ctx context.Context, c Check, _ *migration.Answer) (string, error) {
 	conn, err := dial(ctx, c)
 	if err != nil {
 		return "", err

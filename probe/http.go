@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+
+	"offramp.dev/migration"
 )
 
 // maxBody and maxHeaders are what is read of an answer.
@@ -21,7 +23,7 @@ const (
 
 // get asks once. A status from 200 to 399 is good; a redirect is an answer and is not followed. 404 is not good: it is
 // what a Gateway says while it has no route. The body is hashed, never shown.
-func get(ctx context.Context, c Check) (string, error) {
+func get(ctx context.Context, c Check, shown *migration.Answer) (string, error) {
 	request, err := newRequest(ctx, c)
 	if err != nil {
 		return "", err
@@ -32,10 +34,12 @@ func get(ctx context.Context, c Check) (string, error) {
 		return "", withoutAnswer(err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	shown.Status = response.StatusCode
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
 		return "", fmt.Errorf("HTTP %d, but the body broke off after %d bytes: %w", response.StatusCode, len(body), withoutAnswer(err))
 	}
+	shown.Body = hash(body[:min(len(body), maxBody)])
 	detail := fmt.Sprintf("HTTP %d, %s", response.StatusCode, bodyDetail(body))
 	if response.StatusCode < 200 || response.StatusCode > 399 {
 		return "", errors.New(detail)
@@ -98,6 +102,11 @@ func bodyDetail(body []byte) string {
 	if len(body) > maxBody {
 		body, more = body[:maxBody], " or more"
 	}
-	sum := sha256.Sum256(body)
-	return fmt.Sprintf("%d bytes%s, sha256 %s", len(body), more, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("%d bytes%s, sha256 %.16s", len(body), more, hash(body))
+}
+
+// hash is the SHA-256 in hex.
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"offramp.dev/migration"
 )
 
 // Kind of a check.
@@ -48,6 +50,8 @@ type Result struct {
 	// Detail is one sentence: the status, the error. It never holds a byte of an answer's body or headers.
 	Detail string
 	Took   time.Duration
+	// Answer is what the server showed of itself, also where that made the check fail.
+	Answer migration.Answer
 }
 
 // Port runs checks. Implementations: Dialer and the embedded world.
