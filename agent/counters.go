@@ -369,7 +369,7 @@ func identify(table *nftables.Table) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	for _, name := range []string{chainPrerouting, chainOutput, chainCount} {
+	for _, name := range chains() {
 		rules, err := conn.GetRules(table, &nftables.Chain{Table: table, Name: name})
 		if err != nil {
 			return identity{}, fmt.Errorf("listing the rules of chain %s: %w", name, err)

@@ -179,7 +179,7 @@ func TestNodeNoticesWhenSomebodyTouchesItsTable(t *testing.T) {
 		"the ruleset is flushed":           "nft flush ruleset",
 		"the table is deleted":             "nft delete table inet offramp-agent",
 		"the rules are flushed":            "nft flush table inet offramp-agent",
-		"a rule is added":                  "nft insert rule inet offramp-agent count accept",
+		"a rule is added":                  "nft insert rule inet offramp-agent attempt4 accept",
 		"a chain is flushed":               "nft flush chain inet offramp-agent output",
 		"the table sleeps":                 "nft 'add table inet offramp-agent { flags dormant; }'",
 		"elements are deleted":             "nft flush set inet offramp-agent packets4",
