@@ -240,5 +240,7 @@ func (r *EntryPoints) changeNames(ctx context.Context, w *observe.World, a migra
 	if z == nil {
 		return fmt.Errorf("DNSZone %s does not exist: create it again, or name it in the policy", a.Changes[0].Zone)
 	}
-	return r.DNS.Update(ctx, observe.ZoneOf(z), a.Changes)
+	err := r.DNS.Update(ctx, observe.ZoneOf(z), a.Changes)
+	countUpdate(z.Name, err)
+	return err
 }

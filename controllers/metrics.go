@@ -21,9 +21,20 @@ var (
 	}, []string{"entrypoint"})
 )
 
+// The metrics of DNS. Labels are names of DNSZone objects and classes of failures.
+var (
+	updateFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "offramp_dns_update_failures_total", Help: "Updates of a zone that failed, by class of failure.",
+	}, []string{"zone", "class"})
+	clockSkew = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "offramp_dns_clock_skew_seconds",
+		Help: "How far the clock of the zone's primary is ahead of the controller's. Absent: it could not be seen.",
+	}, []string{"zone"})
+)
+
 // Metrics are the collectors to register.
 func Metrics() []prometheus.Collector {
-	return []prometheus.Collector{gateMet, walkStalled, sharePercent, counted}
+	return []prometheus.Collector{gateMet, walkStalled, sharePercent, updateFailures, clockSkew, counted}
 }
 
 func countWalk(ep *v1alpha1.EntryPoint, d migration.Decision) {
@@ -42,6 +53,20 @@ func forgetWalk(name string) {
 	for _, m := range []*prometheus.GaugeVec{gateMet, walkStalled, sharePercent} {
 		m.DeletePartialMatch(prometheus.Labels{"entrypoint": name})
 	}
+}
+
+// countUpdate counts an update of a zone that failed.
+func countUpdate(zone string, err error) {
+	if class := updateClass(err); class != "" {
+		updateFailures.WithLabelValues(zone, string(class)).Inc()
+	}
+}
+
+// forgetZone drops the series of a zone that is gone.
+func forgetZone(name string) {
+	of := prometheus.Labels{"zone": name}
+	updateFailures.DeletePartialMatch(of)
+	clockSkew.DeletePartialMatch(of)
 }
 
 func gateValue(v migration.Verdict) float64 {

@@ -2,12 +2,14 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"offramp.dev/api/v1alpha1"
+	"offramp.dev/dnsctl"
 	"offramp.dev/gateway"
 	"offramp.dev/observe"
 )
@@ -94,10 +97,13 @@ func (p *Ports) ready(conditions *[]metav1.Condition, generation int64, problems
 // Zones says whether a DNSZone can be read and written.
 type Zones struct{ *Ports }
 
-// Reconcile looks at one zone: the key, and every server.
+// Reconcile looks at one zone: the key, every server, and the clock of the primary.
 func (r *Zones) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var z v1alpha1.DNSZone
 	if err := r.Client.Get(ctx, req.NamespacedName, &z); err != nil {
+		if apierrors.IsNotFound(err) {
+			forgetZone(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	next := z.DeepCopy()
@@ -113,17 +119,52 @@ func (r *Zones) problems(ctx context.Context, z *v1alpha1.DNSZone) []string {
 	if z.Spec.Mode == v1alpha1.ZoneModeRRset {
 		out = append(out, r.keyProblems(ctx, z)...)
 	}
-	zone := observe.ZoneOf(z)
+	zone, askable := observe.ZoneOf(z), len(out) == 0
 	for i, server := range append([]string{zone.Primary}, zone.Servers...) {
 		if _, err := r.DNS.Query(ctx, zone, server, zone.Apex); err != nil {
 			field := "spec.primary"
 			if i > 0 {
 				field = fmt.Sprintf("spec.servers[%d]", i-1)
 			}
+			askable = askable && i > 0
 			out = append(out, fmt.Sprintf("%s: %s does not answer for %s: %v", field, server, zone.Apex, err))
 		}
 	}
+	clockSkew.DeleteLabelValues(z.Name)
+	if askable && !zone.Manual {
+		out = append(out, r.clockProblems(ctx, zone)...)
+	}
 	return out
+}
+
+// clockProblems compares the clocks before anything is written, and shows on the way whether the primary takes the key. A
+// server that shows no clock is no problem: the class of a failed update tells then.
+func (r *Zones) clockProblems(ctx context.Context, zone dnsctl.Zone) []string {
+	port, ok := r.DNS.(dnsctl.Clocked)
+	if !ok {
+		return nil
+	}
+	skew, err := port.Skew(ctx, zone)
+	switch {
+	case errors.Is(err, dnsctl.ErrNoClock):
+		return nil
+	case err != nil && skew == 0:
+		return []string{fmt.Sprintf("spec.keySecret: %s does not take the key, or cannot show that it does: %v", zone.Primary, err)}
+	}
+	clockSkew.WithLabelValues(zone.Object).Set(skew.Seconds())
+	if skew.Abs() <= dnsctl.MaxSkew {
+		return nil
+	}
+	// Rounded, so that a clock that drifts is no write of status each time.
+	return []string{fmt.Sprintf("spec.primary: the clock of %s is about %s %s the controller's, and updates fail at 5m0s: "+
+		"set both by NTP", zone.Primary, skew.Abs().Round(time.Minute), aheadOrBehind(skew))}
+}
+
+func aheadOrBehind(skew time.Duration) string {
+	if skew > 0 {
+		return "ahead of"
+	}
+	return "behind"
 }
 
 func (r *Zones) keyProblems(ctx context.Context, z *v1alpha1.DNSZone) []string {
