@@ -19,6 +19,8 @@ const (
 type broken struct {
 	path     string
 	from, to time.Time
+	// first and last are when a request was lost; zero while none was.
+	first, last time.Time
 }
 
 // recovery is how long after the mending requests may still be lost: the client's own deadline, and what kube-proxy takes to
@@ -57,10 +59,27 @@ func (b broken) holds(st traffic.Stats) error {
 	return nil
 }
 
+// measure takes in what a client lost.
+func (b *broken) measure(st traffic.Stats) {
+	if st.LastLost == nil {
+		return
+	}
+	if first := st.LostList[0].Time; b.first.IsZero() || first.Before(b.first) {
+		b.first = first
+	}
+	if st.LastLost.Time.After(b.last) {
+		b.last = st.LastLost.Time
+	}
+}
+
+// lasted is the span of the fault, losing the one from the first request lost to the last.
+func (b broken) lasted() time.Duration { return b.to.Sub(b.from) }
+func (b broken) losing() time.Duration { return b.last.Sub(b.first) }
+
 // String is a note for the table, empty without a fault.
 func (b broken) String() string {
 	if b.path == "" {
 		return ""
 	}
-	return fmt.Sprintf("a fault hit path %s for %s", b.path, b.to.Sub(b.from).Round(time.Second))
+	return fmt.Sprintf("a fault hit path %s for %s; from the first request lost to the last: %s", b.path, b.lasted().Round(time.Second), b.losing().Round(100*time.Millisecond))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,11 +88,16 @@ func (s *story) killLeader() {
 		name, _, _ := strings.Cut(holder, "_")
 		return s.admin.Get(context.Background(), client.ObjectKey{Namespace: system, Name: name}, &pod)
 	})
+	must(s.t, signal("KILL", &pod))
+	_, err := kubectl("", "-n", system, "delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
+	must(s.t, err)
+}
+
+// signal sends a signal to the first process of a Pod's container, on its node: nothing in the cluster is told.
+func signal(name string, pod *corev1.Pod) error {
 	_, err := docker("exec", pod.Spec.NodeName, "sh", "-c", fmt.Sprintf(
-		`set -e; c=$(crictl ps -q --label io.kubernetes.pod.name=%s); kill -9 "$(crictl inspect -o go-template --template '{{.info.pid}}' "$c")"`, pod.Name))
-	must(s.t, err)
-	_, err = kubectl("", "-n", system, "delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
-	must(s.t, err)
+		`set -e; c=$(crictl ps -q --label io.kubernetes.pod.name=%s | head -1); kill -%s "$(crictl inspect -o go-template --template '{{.info.pid}}' "$c")"`, pod.Name, name))
+	return err
 }
 
 // TestFaults is the rest of story 6, and story 8: one after the other, for each hits parts that all stories share.
@@ -189,7 +195,7 @@ func rndc(t *testing.T, args ...string) {
 	}
 }
 
-// secondaryLags: a server that does not answer is unknown, and unknown holds.
+// secondaryLags: a server that does not answer is unknown, one that answers what was is behind, and both hold.
 func secondaryLags(t *testing.T) {
 	p := web("lags", 43)
 	p.policy = byLoadBalancer
@@ -200,13 +206,32 @@ func secondaryLags(t *testing.T) {
 	resume := func() { _, _ = docker("unpause", second) }
 	t.Cleanup(resume)
 	s.advance(v1alpha1.GoalCutOver)
-	s.stays("TTLLowered", 40*time.Second, "the secondary does not answer")
+	s.holdsFor("NamesUnknown")
+	s.stays("TTLLowered", 20*time.Second, "the secondary does not answer")
+	heal := cutOff(t)
 	resume()
+	s.holdsFor("ServersLag")
+	s.stays("TTLLowered", 20*time.Second, "the secondary is behind")
+	heal()
 	s.reach("Settled")
 	s.back()
 }
 
-// speakerDies: another node announces the address; what is lost is lost on the new path, within MetalLB's failover.
+// cutOff parts the primary from the secondary, and from nobody else; the result brings them together again.
+func cutOff(t *testing.T) (heal func()) {
+	t.Helper()
+	_, err := docker("exec", primary, "ip", "route", "add", "blackhole", "198.51.100.54")
+	must(t, err)
+	heal = func() {
+		_, _ = docker("exec", primary, "ip", "route", "del", "blackhole", "198.51.100.54")
+		_, _ = docker("exec", primary, "rndc", "-k", "/run/rndc.key", "notify", zone)
+	}
+	t.Cleanup(heal)
+	return heal
+}
+
+// speakerDies: the speaker that announces the address hangs, and another node announces it; what is lost is lost on the new
+// path until then. When the speaker is back nothing is lost.
 func speakerDies(t *testing.T) {
 	p := web("speaker", 44)
 	p.policy = byLoadBalancer
@@ -214,13 +239,56 @@ func speakerDies(t *testing.T) {
 	s.prove()
 	s.advance(v1alpha1.GoalCutOver)
 	s.reach("Share50")
-	s.hits(newPath) // until another node announces it
-	_, err := kubectl("", "-n", "metallb-system", "delete", "pod", "-l", "component=speaker", "--grace-period=0", "--force")
+	announcers, err := s.announcers()
 	must(t, err)
+	if len(announcers) != 1 {
+		t.Fatalf("%v announce the new address, want one node", announcers)
+	}
+	speaker, err := s.speaker(announcers[0])
+	must(t, err)
+	s.hits(newPath) // until another node announces it
+	must(t, signal("STOP", speaker))
+	resume := func() { _ = signal("CONT", speaker) } // the kubelet may have started it anew
+	t.Cleanup(resume)
+	eventually(t, time.Minute, "another node than "+announcers[0]+" announces the address", func() error {
+		now, err := s.announcers()
+		if err == nil && !slices.ContainsFunc(now, func(node string) bool { return node != announcers[0] }) {
+			err = fmt.Errorf("announced by %v", now)
+		}
+		return err
+	})
+	s.mended()
+	s.reach("Shifted")
+	resume()
 	_, err = kubectl("", "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
 	must(t, err)
-	s.mended()
 	s.back()
+}
+
+// announcers are the nodes whose speakers say that they announce the address of the Service beside the story's own. A dead
+// speaker's word stays.
+func (s *story) announcers() ([]string, error) {
+	var services corev1.ServiceList
+	if err := s.admin.List(context.Background(), &services, client.InNamespace(tenant), client.MatchingLabels{v1alpha1.LabelEntryPoint: s.entryPoint}); err != nil {
+		return nil, err
+	}
+	if len(services.Items) != 1 {
+		return nil, fmt.Errorf("%d Services of %s, want one", len(services.Items), s.entryPoint)
+	}
+	nodes, err := kubectl("", "-n", "metallb-system", "get", "servicel2statuses", "-o", "jsonpath={.items[*].status.node}",
+		"-l", "metallb.io/service-namespace="+tenant+",metallb.io/service-name="+services.Items[0].Name)
+	return strings.Fields(nodes), err
+}
+
+func (s *story) speaker(node string) (*corev1.Pod, error) {
+	var pods corev1.PodList
+	err := s.admin.List(context.Background(), &pods, client.InNamespace("metallb-system"), client.MatchingLabels{"component": "speaker"})
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == node {
+			return &pods.Items[i], err
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("no speaker on %s", node), err)
 }
 
 // leaseLost: a leader whose lease is taken stops, and the next one goes on.
@@ -269,6 +337,9 @@ func workerStops(t *testing.T) {
 	resume := func() { _, _ = docker("unpause", s.workers[1]) }
 	t.Cleanup(resume)
 	s.stays("Drained", 90*time.Second, "a node is silent")
+	if c := s.condition("Drained"); c.Reason != "UseUnknown" {
+		t.Errorf("Drained is %s %s while a node is silent: %s", c.Status, c.Reason, c.Message)
+	}
 	resume()
 	eventually(t, 2*time.Minute, "the node is ready again", func() error {
 		_, err := kubectl("", "wait", "--for=condition=Ready", "node/"+s.workers[1], "--timeout=5s")

@@ -25,10 +25,13 @@ type result struct {
 	Sent      int64  `json:"requestsSent"`
 	Lost      int64  `json:"requestsLost"`
 	// Faulted were lost on the path that the story broke, within the time that it was broken.
-	Faulted int64   `json:"requestsLostToTheFault"`
-	Held    int64   `json:"connectionsHeld"`
-	Cut     int64   `json:"connectionsCut"`
-	Wall    seconds `json:"wallSeconds"`
+	Faulted int64 `json:"requestsLostToTheFault"`
+	// Fault is how long it lasted, Losing the measured window: from the first request lost to the last.
+	Fault  seconds `json:"faultSeconds"`
+	Losing seconds `json:"losingSeconds"`
+	Held   int64   `json:"connectionsHeld"`
+	Cut    int64   `json:"connectionsCut"`
+	Wall   seconds `json:"wallSeconds"`
 	// Waits are seconds that the story waited for each gate.
 	Waits      map[string]int `json:"waits,omitempty"`
 	APIWrites  int            `json:"apiWrites"`

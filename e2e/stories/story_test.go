@@ -450,6 +450,7 @@ func (s *story) finish() {
 	for _, c := range s.clients {
 		st := c.end(s.t, &r)
 		words = append(words, st)
+		s.broken.measure(st)
 		excused := s.broken.excuses(s.old, st)
 		r.Lost, r.Faulted = r.Lost-excused, r.Faulted+excused
 		s.lossless(st, excused)
@@ -460,7 +461,7 @@ func (s *story) finish() {
 	} else {
 		s.sweep()
 	}
-	r.Note = s.broken.String()
+	r.Fault, r.Losing, r.Note = seconds(s.broken.lasted()), seconds(s.broken.losing()), s.broken.String()
 	if err := results.add(r, s.results("results")); err != nil {
 		s.t.Error(err)
 	}
