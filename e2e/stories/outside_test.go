@@ -23,8 +23,8 @@ type outside struct {
 	held      int64
 }
 
-// client starts a client for the story's name and waits until the old path answers it.
-func (s *story) client(name string) *outside {
+// client starts a client for a port of the story's name and waits until the old path answers it.
+func (s *story) client(name string, port int32) *outside {
 	s.t.Helper()
 	worker, err := nodeAddress(s.workers[0])
 	must(s.t, err)
@@ -38,7 +38,7 @@ func (s *story) client(name string) *outside {
 	c := &outside{container: cluster + "-client-" + name}
 	_, _ = docker("rm", "-f", c.container)
 	command := fmt.Sprintf("ip route del default; %sexec /programs/traffic client --name %s --port %d --kind %s --resolver %s --rate %d --control :8090",
-		route, s.host, s.port, s.kind, resolverAddress, s.rate)
+		route, s.host, port, s.kind, resolverAddress, s.rate)
 	s.untilServed()
 	_, err = docker("run", "-d", "--name", c.container, "--label", cluster, "--network", cluster, "--cap-add", "NET_ADMIN",
 		"-v", s.state("image")+":/programs:ro", "offramp.test/hosts:"+debian(), "sh", "-c", command)

@@ -59,6 +59,7 @@ type story struct {
 	before     corev1.Service
 	entryPoint string
 	clients    []*outside
+	siblings   []string
 	waits      map[string]int
 	broken     broken
 }
@@ -79,7 +80,7 @@ func (l *lab) begin(t *testing.T, p plan) *story {
 	if s.beside != "" {
 		must(t, s.neighbor())
 	}
-	s.clients = append(s.clients, s.client(s.name))
+	s.clients = append(s.clients, s.client(s.name, s.port))
 	s.optIn()
 	return s
 }
@@ -487,7 +488,7 @@ func (s *story) lossless(st traffic.Stats, excused int64) {
 // sweep removes what a passed story leaves, so that it can run again; a failed one stays as it is to be looked at.
 func (s *story) sweep() {
 	for _, args := range [][]string{
-		{"-n", tenant, "delete", "service,deployment", s.name, s.other(), "--ignore-not-found"},
+		append([]string{"-n", tenant, "delete", "service,deployment", "--ignore-not-found", s.name, s.other()}, s.siblings...),
 		{"delete", "entrypoint", s.entryPoint, "--ignore-not-found"},
 		{"delete", "migrationrecords", "-l", v1alpha1.LabelEntryPoint + "=" + s.entryPoint},
 		{"delete", "migrationpolicy", s.name, "--ignore-not-found"},

@@ -303,6 +303,7 @@ func together(t *testing.T) {
 	s := shared.begin(t, p)
 	must(t, s.sibling("shop-b", 8081))
 	s.joined("shop-b")
+	s.clients = append(s.clients, s.client("shop-b", 8081))
 	s.prove()
 	if err := s.sibling("shop-c", 8082); err == nil || !strings.Contains(err.Error(), "claimed-addresses.offramp.dev") {
 		t.Errorf("a third Service on the claimed address: %v", err)
@@ -311,7 +312,11 @@ func together(t *testing.T) {
 	s.reach("Released")
 	s.released("shop-b")
 	s.back()
-	must(t, s.admin.Delete(context.Background(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "shop-b"}}))
+	var svc corev1.Service
+	must(t, s.admin.Get(context.Background(), client.ObjectKey{Namespace: tenant, Name: "shop-b"}, &svc))
+	if !slices.Equal(svc.Spec.ExternalIPs, []string{s.old}) {
+		t.Errorf("shop-b has externalIPs %v after the way back, want %s", svc.Spec.ExternalIPs, s.old)
+	}
 }
 
 // joinsLater: a Service that the name leads to as well opts in while the walk is on its way. The walk holds until a human has
@@ -345,7 +350,11 @@ func (s *story) sibling(name string, port int32) error {
 		},
 	}
 	svc.Spec.Ports[0].Port = port
-	return s.admin.Create(context.Background(), svc)
+	err := s.admin.Create(context.Background(), svc)
+	if err == nil {
+		s.siblings = append(s.siblings, name)
+	}
+	return err
 }
 
 // joined waits until the story's Service and another are one entry point, which becomes the story's.
