@@ -65,7 +65,7 @@ test-fuzz-seeds: ## The seeds of all fuzz targets.
 	hack/test.sh fuzz-seeds
 
 .PHONY: test-fuzz
-test-fuzz: ## What reads manifests and what judges them, fuzzed side by side (OFFRAMP_FUZZ_TIME, default 30s each).
+test-fuzz: ## What reads manifests and what judges them, fuzzed side by side (OFFRAMP_FUZZ_TIME, default 60s each).
 	hack/test.sh fuzz
 
 .PHONY: test-sim

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes what reads manifests and what judges them, side by side, OFFRAMP_FUZZ_TIME each (default 30s), beginning with the
+# Fuzzes what reads manifests and what judges them, side by side, OFFRAMP_FUZZ_TIME each (default 60s), beginning with the
 # seeds and what earlier runs found worth keeping (in Go's build cache). An input that makes one fail is written to testdata/fuzz
 # of its package, and every later unit ring runs it: commit it with the correction.
 set -euo pipefail
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Each has a file of its own: lines of two at once would be no JSON.
-fuzz() { go test -json -run '^$' -fuzz "^$2\$" -fuzztime "${OFFRAMP_FUZZ_TIME:-30s}" -parallel 1 "$1" > "$work/$2"; }
+fuzz() { go test -json -run '^$' -fuzz "^$2\$" -fuzztime "${OFFRAMP_FUZZ_TIME:-60s}" -parallel 1 "$1" > "$work/$2"; }
 fuzz ./cli/manifest FuzzStream & loader=$!
 fuzz ./inventory FuzzTake & classifier=$!
 failed=0
