@@ -12,7 +12,7 @@ GOARCH ?= $(shell go env GOARCH)
 
 .PHONY: help
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Write
 
@@ -103,7 +103,7 @@ e2e-load: ## Build this tree's programs again and restart them in the cluster.
 .PHONY: e2e-run
 e2e-run: ## Run stories on the cluster that is up, for example STORY=TestWalks/story_4.
 	@test -s bin/e2e/env || { echo "make e2e-run: no cluster is up: run make e2e-up first" >&2; exit 1; }
-	source bin/e2e/env && go test -tags e2e -count=1 -v -parallel 8 -timeout 60m -run '$(or $(STORY),Test)' ./e2e/stories
+	source bin/e2e/env && go test -tags e2e -count=1 -v -parallel 8 -timeout "$${OFFRAMP_E2E_TIMEOUT:-60m}" -run '$(or $(STORY),Test)' ./e2e/stories
 
 .PHONY: e2e-down
 e2e-down: ## Delete the cluster, its hosts and its network, and stop the engine if we started it.
