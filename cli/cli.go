@@ -117,6 +117,18 @@ Start with "inventory": it says what depends on the field, and needs nothing but
 
 Exit codes: 0 nothing to do, or done; 1 error; 2 findings, or a gate that is not met.`
 
+// oneName is what the commands take that are about one entry point.
+func oneName(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("NAME is missing: give an entry point, or namespace/service of a member")
+	case 1:
+		return nil
+	default:
+		return fmt.Errorf("one NAME is taken, %d are given", len(args))
+	}
+}
+
 // commands lists them in the order in which a migration needs them.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{

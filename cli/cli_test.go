@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -252,6 +253,53 @@ func TestWrongCommandLinesEndInOneMessage(t *testing.T) {
 				t.Errorf("exit code %d, messages %q; want 1 and an error", code, messages)
 			}
 		})
+	}
+}
+
+func TestAMissingNameIsToldBeforeAClusterIsLookedFor(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"plan", "why", "probe", "pause", "resume", "retry", "export", "snapshot export"} {
+		_, _, messages := call(t, "", cli.Wiring{}, strings.Fields(command)...)
+		if !strings.HasPrefix(messages, "error: NAME is missing: ") {
+			t.Errorf("%s: %s", command, messages)
+		}
+	}
+	if _, _, messages := call(t, "", cli.Wiring{}, "rollback"); !strings.HasPrefix(messages, "error: name the entry points, or select them") {
+		t.Errorf("rollback: %s", messages)
+	}
+	if _, _, messages := call(t, "", cli.Wiring{}, "why", "a", "b"); messages != "error: one NAME is taken, 2 are given\n" {
+		t.Errorf("two names: %s", messages)
+	}
+}
+
+func TestFilesAreOfferedOnlyWhereTheyCouldBeLookedAt(t *testing.T) {
+	t.Parallel()
+	w := cli.Wiring{Connect: func(cli.ConnectOptions) (*cli.Connection, error) { return nil, errors.New("closed") }}
+	for command, offered := range map[string]bool{
+		"inventory": true, "preflight --target 1.40": true, "plan x": true, "get": false, "why x": false, "pause x": false, "rollback x": false,
+	} {
+		_, _, messages := call(t, "", w, strings.Fields(command)...)
+		if got := strings.HasSuffix(messages, "(to look at files, use -f)\n"); got != offered || !strings.Contains(messages, "no cluster to look at: closed") {
+			t.Errorf("%s: %s", command, messages)
+		}
+	}
+}
+
+func TestATemplateInATreeIsPassedOverByEveryCommandThatReadsFiles(t *testing.T) {
+	t.Parallel()
+	var walked int
+	w := cli.Wiring{Rehearse: func(_ context.Context, o cli.RehearseOptions) (*cli.Rehearsal, error) {
+		walked = len(o.Objects)
+		return &cli.Rehearsal{}, nil
+	}}
+	for _, command := range []string{"plan shop/web", "rehearse"} {
+		code, _, messages := call(t, "", w, append(strings.Fields(command), "-f", tree)...)
+		if code != cli.ExitOK || !strings.Contains(messages, "service.yaml: looks like a template: render it first") {
+			t.Errorf("%s: exit code %d, messages %s", command, code, messages)
+		}
+	}
+	if walked == 0 {
+		t.Error("nothing of the tree was rehearsed")
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -49,10 +50,22 @@ func (a *app) open() (*Connection, error) {
 	}
 	c, err := connect(a.connect)
 	if err != nil {
-		return nil, fmt.Errorf("no cluster to look at: %w (to look at files, use -f)", err)
+		return nil, fmt.Errorf("no cluster to look at: %w", err)
 	}
 	return c, nil
 }
+
+// openOrFiles is open for the commands that could look at files instead.
+func (a *app) openOrFiles() (*Connection, error) {
+	c, err := a.open()
+	if err != nil {
+		return nil, fmt.Errorf("%w (to look at files, use -f)", err)
+	}
+	return c, nil
+}
+
+// errNoKubeconfig stands for client-go's error, which names a variable that this program does not read.
+var errNoKubeconfig = errors.New("no kubeconfig names one; give --kubeconfig, or set KUBECONFIG")
 
 // Connect opens the cluster as kubectl would: flags, then KUBECONFIG, then ~/.kube/config, then the Pod's own account.
 func Connect(o ConnectOptions) (*Connection, error) {
@@ -62,7 +75,9 @@ func Connect(o ConnectOptions) (*Connection, error) {
 	overrides.Context.Cluster, overrides.Context.AuthInfo = o.Cluster, o.User
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
-	if err != nil {
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errNoKubeconfig
+	} else if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	namespace, _, err := loader.Namespace()

@@ -26,7 +26,7 @@ func (a *app) exportCommand() *cobra.Command {
 Offramp's own labels and annotations, nothing that only this cluster knows. For strategy Adopt these are the Services
 themselves. Until the walk is forgotten the objects are Offramp's: who applies them before that is refused, or repaired.`,
 		Example:           "  kubectl offramp export shop-web-1a2b3c4d > shop-web.yaml",
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runExport(c.Context(), args[0]) },
 	}

@@ -35,7 +35,7 @@ func (a *app) extendCommand() *cobra.Command {
 that is still to come. It only moves forward, never past the policy's retention.maxSeconds, and is signed with your own user
 name. It takes the verb extend on entrypoints.offramp.dev. The end of a retention deletes nothing.`,
 		Example:           "  kubectl offramp extend shop-web-1a2b3c4d --for 720h --reason 'audit in March'",
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runExtend(c.Context(), args[0], f, steer) },
 	}

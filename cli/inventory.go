@@ -39,16 +39,13 @@ const filesUsage = "file or directory of manifests, or - for standard input; may
 func (a *app) collect(ctx context.Context, l look, more []string) (c *collection, passed []skipped, err error) {
 	switch {
 	case len(l.files) > 0:
-		paths, passed := withoutTemplates(append(slices.Clone(l.files), more...))
-		for _, s := range passed {
-			a.say("Passed over: %s: %s.", oneLine(s.File), s.Why)
-		}
+		paths, passed := a.withoutTemplates(append(slices.Clone(l.files), more...))
 		c, err = a.collectFilesAnd(ctx, paths, l.sources)
 		return c, passed, err
 	case len(more) > 0:
 		return nil, nil, fmt.Errorf("%q is not expected here; files go behind -f", more[0])
 	}
-	conn, err := a.open()
+	conn, err := a.openOrFiles()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,7 @@ plan is recorded (goal Stage, which changes no traffic) they are, byte for byte,
 holds everything, also the recorded plan itself.
 
 Exit codes: 0 nothing stands in the way; 2 a finding blocks or asks; 1 error.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runPlan(c.Context(), args[0], l, format) },
 	}
@@ -130,14 +130,15 @@ func stands(f reportFinding) bool {
 
 func (a *app) plan(ctx context.Context, name string, l look) (plan *planReport, failed bool, err error) {
 	if len(l.files) == 0 {
-		conn, err := a.open()
+		conn, err := a.openOrFiles()
 		if err != nil {
 			return nil, false, err
 		}
 		plan, err := clusterPlan(ctx, conn.Client, name)
 		return plan, false, err
 	}
-	c, err := a.collectFiles(ctx, l.files)
+	paths, _ := a.withoutTemplates(l.files)
+	c, err := a.collectFiles(ctx, paths)
 	if err != nil {
 		return nil, false, err
 	}

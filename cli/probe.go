@@ -45,7 +45,7 @@ repeat it: --every 1m. The role is offramp-prober (docs/verification.md).
 Exit codes: 0 the new path is good, and like the old one where it must be; 2 it is not, or nothing was learnt; 1 error.`,
 		Example: `  kubectl offramp probe shop-web-1a2b3c4d
   kubectl offramp probe shop-web-1a2b3c4d --report office --every 1m`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runProbe(c.Context(), args[0], f) },
 	}

@@ -127,7 +127,8 @@ func (a *app) rehearseInput(ctx context.Context, o rehearseFlags, more []string)
 			a.say("error: %s", oneLine(e.Error()))
 		},
 	}
-	err = reader.Paths(ctx, append(slices.Clone(o.files), more...), a.In)
+	paths, _ := a.withoutTemplates(append(slices.Clone(o.files), more...))
+	err = reader.Paths(ctx, paths, a.In)
 	return out, failed, err
 }
 

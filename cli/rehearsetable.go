@@ -35,12 +35,8 @@ func rehearsalTable(r *Rehearsal, wide bool) string {
 	for _, w := range r.Walks {
 		t.row(w.Name, w.Strategy, w.Outcome, fmt.Sprint(w.Sent), fmt.Sprint(w.Lost), fmt.Sprintf("%d/%d", w.API, w.DNS))
 	}
-	fmt.Fprintf(&out, "\n%s\n", t)
-	for _, w := range r.Walks {
-		if w.Outcome != "Released" && w.Outcome != "Undone" {
-			fmt.Fprintf(&out, "%s: %s\n", oneLine(w.Name), oneLine(w.Why))
-		}
-	}
+	fmt.Fprintf(&out, "\n%s", t)
+	out.WriteString(unended(r.Walks))
 	if wide {
 		for _, w := range r.Walks {
 			out.WriteString(walkTable(w))
@@ -50,6 +46,20 @@ func rehearsalTable(r *Rehearsal, wide bool) string {
 		"Blocked: not begun; the reason says who must act. Held: stopped where it was; the old path still works.\n" +
 		"CleanUp: the field carries no traffic; removing it is all there is to do.\n")
 	return out.String()
+}
+
+// unended says of every walk that did not end as it should where it stands, behind an empty line; nothing where all did.
+func unended(walks []Walk) string {
+	var out strings.Builder
+	for _, w := range walks {
+		if w.Outcome != "Released" && w.Outcome != "Undone" {
+			fmt.Fprintf(&out, "%s: %s\n", oneLine(w.Name), oneLine(w.Why))
+		}
+	}
+	if out.Len() == 0 {
+		return ""
+	}
+	return "\n" + out.String()
 }
 
 // walkTable lists one walk's gates in the order in which they were met first; those never met come last, in table order.

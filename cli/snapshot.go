@@ -41,7 +41,7 @@ func (a *app) snapshotExport() *cobra.Command {
 		Use:               "export NAME",
 		Short:             "Print the record of an entry point: snapshot, plans and journal, with a hash over all",
 		Example:           "  kubectl offramp snapshot export shop-web-1a2b3c4d > shop-web.record.yaml",
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runSnapshotExport(c.Context(), args[0], format) },
 	}

@@ -38,7 +38,7 @@ type steerFlags struct {
 // steerCommand makes a command that changes one EntryPoint's spec; everything else is the controller's work.
 func (a *app) steerCommand(command *cobra.Command, change func(*v1alpha1.EntryPoint) (steering, error)) *cobra.Command {
 	var f steerFlags
-	command.Args = cobra.ExactArgs(1)
+	command.Args = oneName
 	command.ValidArgsFunction = a.completeEntryPoints
 	command.RunE = func(c *cobra.Command, args []string) error { return a.steer(c.Context(), args[0], f, change) }
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be written and what that leads to")

@@ -51,6 +51,9 @@ func (a *app) runRollback(ctx context.Context, names []string, f manyFlags) erro
 	if f.batch < 0 {
 		return fmt.Errorf("--batch %d: give how many walk back at a time, or 0 for all at once", f.batch)
 	}
+	if (len(names) == 0) == (f.selector == "") {
+		return errors.New("name the entry points, or select them with -l: one of them")
+	}
 	conn, err := a.open()
 	if err != nil {
 		return err
@@ -73,9 +76,6 @@ func (a *app) runRollback(ctx context.Context, names []string, f manyFlags) erro
 
 // chosenForBack finds all of them before the first is changed. None at all is an error: a typing mistake must not look done.
 func chosenForBack(ctx context.Context, c client.Reader, names []string, selector string) ([]v1alpha1.EntryPoint, error) {
-	if (len(names) == 0) == (selector == "") {
-		return nil, errors.New("name the entry points, or select them with -l: one of them")
-	}
 	if selector == "" {
 		list, err := chosenEntryPoints(ctx, c, names, "")
 		slices.SortStableFunc(list, func(x, y v1alpha1.EntryPoint) int { return strings.Compare(x.Name, y.Name) })

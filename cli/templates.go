@@ -18,9 +18,9 @@ type skipped struct {
 	Why  string `json:"why"`
 }
 
-// withoutTemplates replaces directories that hold unrendered templates by the files that can be read. What is named itself
-// is read whatever it is: whoever names a file wants to hear what is wrong with it.
-func withoutTemplates(paths []string) (out []string, passed []skipped) {
+// withoutTemplates replaces directories that hold unrendered templates by the files that can be read, and tells what it
+// passes over. What is named itself is read whatever it is: whoever names a file wants to hear what is wrong with it.
+func (a *app) withoutTemplates(paths []string) (out []string, passed []skipped) {
 	for _, path := range paths {
 		files, templates := treeOf(path)
 		if len(templates) == 0 {
@@ -28,6 +28,9 @@ func withoutTemplates(paths []string) (out []string, passed []skipped) {
 			continue
 		}
 		out, passed = append(out, files...), append(passed, templates...)
+	}
+	for _, s := range passed {
+		a.say("Passed over: %s: %s.", oneLine(s.File), s.Why)
 	}
 	return out, passed
 }

@@ -21,7 +21,7 @@ func (a *app) whyCommand() *cobra.Command {
 NAME is an EntryPoint, or namespace/service of a member.
 
 Exit codes: 0 every gate up to the goal is met; 2 one is not, or the walk is stalled; 1 error.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: a.completeEntryPoints,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runWhy(c.Context(), args[0], format) },
 	}
