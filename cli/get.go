@@ -116,7 +116,7 @@ func typed(list []v1alpha1.EntryPoint, one bool) any {
 }
 
 func (a *app) entryPointTable(list []v1alpha1.EntryPoint, wide bool) string {
-	header := []string{"NAME", "STRATEGY", "GOAL", "WAY", "WAITS AT", "REASON", "SHARE", "NEXT LOOK"}
+	header := []string{"NAME", "STRATEGY", "GOAL", "WAY", "WAITS AT", "REASON", "SHARE", "ASKED", "MEASURED", "NEXT LOOK"}
 	if wide {
 		header = append(header, "OLD", "NEW", "NAMES", "WAY BACK", "KEPT", "MESSAGE")
 	}
@@ -137,12 +137,37 @@ func (a *app) entryPointRow(e *v1alpha1.EntryPoint, wide bool) []string {
 		reason = "Paused," + reason
 	}
 	row := []string{
-		e.Name, string(e.Status.Strategy), string(e.Spec.Goal), string(e.Spec.Direction), gate, reason, shareBar(e.Status.SharePercent), next,
+		e.Name, string(e.Status.Strategy), string(e.Spec.Goal), string(e.Spec.Direction), gate, reason, shareBar(e.Status.SharePercent),
+		asked(e.Status.Share), a.measured(e.Status.Share), next,
 	}
 	if wide {
 		row = append(row, few(e.Status.Addresses, 2), few(e.Status.NewAddresses, 2), few(e.Status.Names, 2), wayBack(e), a.kept(e), message)
 	}
 	return row
+}
+
+// asked is the share that the shift asks for, and the error to expect of it in points.
+func asked(s *v1alpha1.ShareStatus) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.ExpectedErrorPoints > 0:
+		return fmt.Sprintf("%d%%+-%d", s.NominalPercent, s.ExpectedErrorPoints)
+	default:
+		return fmt.Sprintf("%d%%", s.NominalPercent)
+	}
+}
+
+// measured is the share that was seen, and when; why tells what keeps it unknown.
+func (a *app) measured(s *v1alpha1.ShareStatus) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.MeasuredPercent == nil:
+		return "unknown"
+	default:
+		return fmt.Sprintf("%d%%,%s", *s.MeasuredPercent, a.when(&s.MeasuredAt))
+	}
 }
 
 // wayBack says in a word whether there is one, and if not, why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,6 +144,44 @@ func TestGetShowsShareAndPrintsNames(t *testing.T) {
 	}
 	if _, out, _ := call(t, "", w, "get", "-n", "other", "-o", "json"); !strings.Contains(out, `"items": []`) {
 		t.Errorf("want an empty list, got %s", out)
+	}
+}
+
+func TestGetAndWhyShowWhatIsAskedForAndWhatIsSeen(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	for name, tc := range map[string]struct {
+		share    *v1alpha1.ShareStatus
+		get, why string
+	}{
+		"slots, and a measurement": {
+			&v1alpha1.ShareStatus{NominalPercent: 25, ExpectedErrorPoints: 2, MeasuredPercent: new(int32(27)), MeasuredAt: at},
+			"25%+-2 27%,1m40s ago", "25% +-2 points asked for; 27% of the open connections seen 1m40s ago",
+		},
+		"no error, and nothing to measure": {
+			&v1alpha1.ShareStatus{NominalPercent: 50, Unknown: "no connection\x1b is open", MeasuredAt: at},
+			"50% unknown", "50% asked for; what is seen is unknown: no connection",
+		},
+		"nothing is seen of it": {
+			&v1alpha1.ShareStatus{NominalPercent: 50, MeasuredPercent: new(int32(0)), MeasuredAt: at},
+			"50% 0%,1m40s ago", "50% asked for; 0% of the open connections seen 1m40s ago",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _ := cluster(t, entryPoint(func(e *v1alpha1.EntryPoint) { e.Status.Share = tc.share }))
+			w.Now = func() time.Time { return at.Add(100 * time.Second) }
+			if _, out, _ := call(t, "", w, "get", "shop-web-1"); !strings.Contains(strings.Join(strings.Fields(out), " "), tc.get) {
+				t.Errorf("no %q in:\n%s", tc.get, out)
+			}
+			if _, out, _ := call(t, "", w, "why", "shop-web-1"); !strings.Contains(out, tc.why) || strings.Contains(out, "\x1b") {
+				t.Errorf("no %q in:\n%s", tc.why, out)
+			}
+		})
+	}
+	w, _ := cluster(t, entryPoint(nil))
+	if _, out, _ := call(t, "", w, "why", "shop-web-1"); strings.Contains(out, "asked for") {
+		t.Errorf("nothing was asked for:\n%s", out)
 	}
 }
 

@@ -40,7 +40,9 @@ type whyReport struct {
 	Current    bool               `json:"current"`
 	Gates      []whyGate          `json:"gates"`
 	Next       *v1alpha1.NextStep `json:"next"`
-	Findings   []reportFinding    `json:"findings"`
+	// Share is null before the record, and where no name moves.
+	Share    *v1alpha1.ShareStatus `json:"share"`
+	Findings []reportFinding       `json:"findings"`
 }
 
 type whyGate struct {
@@ -77,7 +79,7 @@ func (a *app) runWhy(ctx context.Context, name, format string) error {
 func why(e *v1alpha1.EntryPoint) whyReport {
 	out := whyReport{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "WhyReport", Name: e.Name, Goal: e.Spec.Goal, Direction: e.Spec.Direction,
-		Paused: e.Spec.Paused, Current: current(e), Gates: []whyGate{}, Next: e.Status.Next, Findings: reportFindings(e.Status.Findings),
+		Paused: e.Spec.Paused, Current: current(e), Gates: []whyGate{}, Next: e.Status.Next, Share: e.Status.Share, Findings: reportFindings(e.Status.Findings),
 	}
 	for _, c := range gateConditions(e) {
 		out.Gates = append(out.Gates, whyGate{c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")})
@@ -107,6 +109,9 @@ func (a *app) whyText(e *v1alpha1.EntryPoint) string {
 	}
 	out.WriteString("\n" + gateTable(e) + "\n")
 	fmt.Fprintf(&out, "Share      %s\n", shareBar(e.Status.SharePercent))
+	if s := e.Status.Share; s != nil {
+		fmt.Fprintf(&out, "           %s\n", a.shareText(s))
+	}
 	if d := e.Status.Drain; d != nil {
 		fmt.Fprintf(&out, "Old path   %s\n", a.drainText(d))
 	}
@@ -136,6 +141,17 @@ func gateTable(e *v1alpha1.EntryPoint) string {
 		t.row(c.Type, string(c.Status), c.Reason, c.Message)
 	}
 	return t.String()
+}
+
+func (a *app) shareText(s *v1alpha1.ShareStatus) string {
+	text := fmt.Sprintf("%d%%", s.NominalPercent)
+	if s.ExpectedErrorPoints > 0 {
+		text += fmt.Sprintf(" +-%d points", s.ExpectedErrorPoints)
+	}
+	if text += " asked for; "; s.MeasuredPercent == nil {
+		return text + "what is seen is unknown: " + oneLine(s.Unknown)
+	}
+	return text + fmt.Sprintf("%d%% of the open connections seen %s", *s.MeasuredPercent, a.when(&s.MeasuredAt))
 }
 
 func (a *app) drainText(d *v1alpha1.DrainStatus) string {

@@ -43,7 +43,7 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 		s.NewAddresses = nil // given back: others may plan with them
 	}
 	s.Next = nextStep(d, actErr)
-	s.SharePercent = share(f)
+	s.SharePercent, s.Share = share(f), shiftOf(f)
 	s.Drain = drain(f)
 	for _, row := range d.Rows {
 		r.condition(next, string(row.Gate), gateStatus(row.Verdict), row.Reason, row.Message)
@@ -144,11 +144,33 @@ func same(a, b *v1alpha1.EntryPointStatus) bool {
 		if s.Next != nil {
 			s.Next.At, s.Next.Message = nil, ""
 		}
+		if s.Share != nil {
+			s.Share.MeasuredPercent, s.Share.Unknown, s.Share.MeasuredAt = nil, "", metav1.Time{}
+		}
 		for i := range s.Conditions {
 			s.Conditions[i].Message = ""
 		}
 	}
-	return equality.Semantic.DeepEqual(x, y)
+	return equality.Semantic.DeepEqual(x, y) && !moved(a.Share, b.Share)
+}
+
+// A measured share moves with every packet: it is written by itself only if it moved by shareMoves points or more and what
+// stands there is shareRests old.
+const (
+	shareMoves = 5
+	shareRests = time.Minute
+)
+
+// moved tells whether a measured share is worth a write by itself.
+func moved(a, b *v1alpha1.ShareStatus) bool {
+	if a == nil || b == nil || b.MeasuredAt.Sub(a.MeasuredAt.Time) < shareRests {
+		return false
+	}
+	if a.MeasuredPercent == nil || b.MeasuredPercent == nil {
+		return a.Unknown != b.Unknown
+	}
+	by := *b.MeasuredPercent - *a.MeasuredPercent
+	return max(by, -by) >= shareMoves
 }
 
 // describe fills in what the entry point is: from the frozen plan, before that from the plan of now.
@@ -226,6 +248,23 @@ func share(f migration.Facts) int32 {
 			return 0
 		}
 		out = min(out, n.Name.NominalShare(n.Servers[0].Value.Records))
+	}
+	return out
+}
+
+// shiftOf is what the shift asks for and what is seen of it; nil where nothing is recorded or no name moves.
+func shiftOf(f migration.Facts) *v1alpha1.ShareStatus {
+	if !f.Record.Exists || len(f.Names) == 0 {
+		return nil
+	}
+	s := migration.ShareOf(f)
+	out := &v1alpha1.ShareStatus{
+		NominalPercent: s.Nominal, ExpectedErrorPoints: min(s.Error, 100), MeasuredAt: metav1.NewTime(f.Now.Truncate(time.Second)),
+	}
+	if m := s.Measured; m.Known {
+		out.MeasuredPercent = &m.Value
+	} else {
+		out.Unknown = clip(m.Why)
 	}
 	return out
 }

@@ -3,10 +3,12 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -101,5 +103,83 @@ func TestAStatusStaysWithinItsCaps(t *testing.T) {
 	cut(s)
 	if len(s.Addresses) > v1alpha1.MaxStatusItems || len(s.Findings) > v1alpha1.MaxFindings || len(s.Next.Message) > v1alpha1.MaxMessage {
 		t.Errorf("%d addresses, %d findings, message of %d", len(s.Addresses), len(s.Findings), len(s.Next.Message))
+	}
+}
+
+func TestTheShareIsReportedAsAskedForAndAsSeen(t *testing.T) {
+	t.Parallel()
+	quarter := dnsctl.Step(1)
+	shifting := func(before, after migration.Seen[int64]) migration.Facts {
+		return migration.Facts{
+			Now: noon.Add(time.Millisecond),
+			Record: migration.Record{
+				Exists: true, Stamps: []migration.Stamp{{Kind: v1alpha1.StampIntent, Step: quarter}},
+				Plans: []migration.AttemptPlan{{Plan: &migration.Plan{Settings: migration.Settings{Percents: []int32{25, 50, 100}, StepSoak: 600}}}},
+			},
+			Names: []migration.NameFacts{{Name: dnsctl.Name{
+				Name: "www.example.org", Zone: "example",
+				Snapshot: dnsctl.RecordSet{A: dnsctl.RRset{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, TTL: 300}},
+				Old:      []netip.Addr{netip.MustParseAddr("192.0.2.1")}, New: []netip.Addr{netip.MustParseAddr("203.0.113.1")}, LowTTL: 30,
+			}}},
+			OldUse: migration.Use{Established: before}, NewUse: migration.Use{Established: after},
+		}
+	}
+	of := func(measured *int32, unknown string) *v1alpha1.ShareStatus {
+		return &v1alpha1.ShareStatus{
+			NominalPercent: 25, ExpectedErrorPoints: 2, MeasuredPercent: measured, Unknown: unknown, MeasuredAt: metav1.NewTime(noon),
+		}
+	}
+	unrecorded, unnamed := shifting(migration.See[int64](3), migration.See[int64](1)), shifting(migration.See[int64](3), migration.See[int64](1))
+	unrecorded.Record.Exists, unnamed.Names = false, nil
+	for name, tt := range map[string]struct {
+		facts migration.Facts
+		want  *v1alpha1.ShareStatus
+	}{
+		"one of four connections is new": {shifting(migration.See[int64](3), migration.See[int64](1)), of(new(int32(25)), "")},
+		"none of three is seen as none":  {shifting(migration.See[int64](3), migration.See[int64](0)), of(new(int32(0)), "")},
+		"unknown is never nothing":       {shifting(migration.See[int64](3), migration.Unseen[int64]("no agent")), of(nil, "the new path: no agent")},
+		"a long reason fits": {
+			shifting(migration.Unseen[int64](strings.Repeat("x", 9999)), migration.See[int64](1)), of(nil, clip("the old path: "+strings.Repeat("x", 9999))),
+		},
+		"nothing is asked before the record":   {unrecorded, nil},
+		"nothing is asked where no name moves": {unnamed, nil},
+	} {
+		if got := shiftOf(tt.facts); !equality.Semantic.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestAMeasuredShareIsWrittenOnceAMinuteAndOnlyIfItMoved(t *testing.T) {
+	t.Parallel()
+	status := func(nominal int32, measured *int32, unknown string, after time.Duration) *v1alpha1.EntryPointStatus {
+		return &v1alpha1.EntryPointStatus{Share: &v1alpha1.ShareStatus{
+			NominalPercent: nominal, MeasuredPercent: measured, Unknown: unknown, MeasuredAt: metav1.NewTime(noon.Add(after)),
+		}}
+	}
+	before, unmeasured := status(25, new(int32(20)), "", 0), status(25, nil, "no connection is open", 0)
+	const minute = shareRests
+	for name, tt := range map[string]struct {
+		before, after *v1alpha1.EntryPointStatus
+		same          bool
+	}{
+		"time alone is no news":                        {before, status(25, new(int32(20)), "", time.Hour), true},
+		"four points are no news":                      {before, status(25, new(int32(24)), "", time.Hour), true},
+		"five points up after a minute":                {before, status(25, new(int32(25)), "", minute), false},
+		"five points down after a minute":              {before, status(25, new(int32(15)), "", minute), false},
+		"all of it within a minute waits":              {before, status(25, new(int32(100)), "", minute-time.Second), true},
+		"the last connection ended, a minute ago":      {before, status(25, nil, "no connection is open", minute), false},
+		"the last connection ended within the minute":  {before, status(25, nil, "no connection is open", time.Second), true},
+		"the first measurement after a minute":         {unmeasured, status(25, new(int32(0)), "", minute), false},
+		"unknown still, for the same reason":           {unmeasured, status(25, nil, "no connection is open", time.Hour), true},
+		"unknown for another reason":                   {unmeasured, status(25, nil, "the old path: no agent", time.Hour), false},
+		"the next step is written at once":             {before, status(50, new(int32(20)), "", 0), false},
+		"a share where there was none, at once":        {&v1alpha1.EntryPointStatus{}, before, false},
+		"no share where there was one, at once":        {before, &v1alpha1.EntryPointStatus{}, false},
+		"a clock that was set back is no reason to do": {before, status(25, new(int32(90)), "", -time.Hour), true},
+	} {
+		if got := same(tt.before, tt.after); got != tt.same {
+			t.Errorf("%s: same is %t", name, got)
+		}
 	}
 }

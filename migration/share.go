@@ -22,7 +22,7 @@ type Share struct {
 
 // ShareOf says what the youngest intent asks for, how exact that can be, and what is seen of it. It decides nothing.
 func ShareOf(f Facts) Share {
-	out := Share{Measured: measured(f.OldUse.Established, f.NewUse.Established)}
+	out := Share{Measured: measured(f.OldUse, f.NewUse)}
 	plan := frozenOf(f)
 	step, intended := youngestIntent(f.Record.Stamps)
 	if plan == nil || !intended || step <= dnsctl.StepLowTTL || len(f.Names) == 0 {
@@ -50,13 +50,17 @@ func youngestIntent(stamps []Stamp) (dnsctl.Step, bool) {
 	return j.step, j.intended
 }
 
-// measured is unknown where one side could not be counted, and where nobody is connected at all.
-func measured(before, after Seen[int64]) Seen[int32] {
+// measured is unknown where one side could not be counted, where the new address serves others too, and where nobody is
+// connected at all.
+func measured(from, to Use) Seen[int32] {
+	before, after := from.Established, to.Established
 	switch {
 	case !before.Known:
 		return Unseen[int32]("the old path: " + before.Why)
 	case !after.Known:
 		return Unseen[int32]("the new path: " + after.Why)
+	case to.Shared != "":
+		return Unseen[int32]("the new path also serves " + to.Shared)
 	case before.Value+after.Value <= 0:
 		return Unseen[int32]("no connection is open")
 	}

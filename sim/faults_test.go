@@ -43,8 +43,12 @@ func TestAFaultEndsWhereTheDesignSaysAndLosesNothingElsewhere(t *testing.T) {
 			if e.Requests.Lost > 0 != want.mayLose {
 				t.Errorf("%d of %d requests lost", e.Requests.Lost, e.Requests.Sent)
 			}
-			if got := w.entryPoint(t, e.Name).Status.SharePercent; got != want.share {
+			status := w.entryPoint(t, e.Name).Status
+			if got := status.SharePercent; got != want.share {
 				t.Errorf("share %d at the end, want %d", got, want.share)
+			}
+			if s := status.Share; want.share > 0 && (s == nil || s.NominalPercent != want.share || s.ExpectedErrorPoints != 0 || s.MeasuredAt.IsZero()) {
+				t.Errorf("asked for and seen at the end: %+v, want %d", s, want.share)
 			}
 		})
 	}

@@ -77,6 +77,9 @@ type EntryPointStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SharePercent int32 `json:"sharePercent"`
+	// share compares what the shift asks for with what is seen of it; absent before the record, and where no name moves.
+	// +optional
+	Share *ShareStatus `json:"share,omitempty"`
 	// snapshot is what the way back restores; absent before it is taken, and once it is forgotten.
 	// +optional
 	Snapshot *SnapshotStatus `json:"snapshot,omitempty"`
@@ -155,6 +158,36 @@ type SnapshotStatus struct {
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=1024
 	Limited string `json:"limited,omitempty"`
+}
+
+// ShareStatus is the part of the traffic that the new path takes: what is asked for, how exact that can be, what is seen.
+type ShareStatus struct {
+	// nominalPercent is what the last step that was begun asks for in the long run, the smallest over the names. Unlike
+	// sharePercent it does not change with every slot of a share below 50.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	NominalPercent int32 `json:"nominalPercent"`
+	// expectedErrorPoints is the standard deviation to expect of it in percentage points, rounded up, through ten resolvers
+	// of equal weight over the soak of the step. 0 where one set of records is the share.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	ExpectedErrorPoints int32 `json:"expectedErrorPoints"`
+	// measuredPercent is the new path's part of the connections that were open at measuredAt; absent where that is unknown.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	MeasuredPercent *int32 `json:"measuredPercent,omitempty"`
+	// unknown says why nothing could be measured, if so.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=4096
+	Unknown string `json:"unknown,omitempty"`
+	// measuredAt is when that was so. Where nothing else changes it is written again after a minute at the earliest, and only
+	// if the share has moved by five points or more, or what is unknown has changed.
+	// +required
+	MeasuredAt metav1.Time `json:"measuredAt"`
 }
 
 // DrainStatus sums up who still uses the old path.
