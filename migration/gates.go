@@ -47,7 +47,7 @@ func stageGates() []gate {
 			Name: GateUndone, Undone: "every row below is undone, and that is stamped", Back: "WriteStamp",
 		}, v1alpha1.GoalReport, notOnThisWay, undoneStamped, false},
 		{GateDoc{
-			Name: GateEligible, Done: "no finding blocks and a plan can be made; moot once a plan is recorded",
+			Name: GateEligible, Done: "no finding blocks or asks and a plan can be made; moot once a plan is recorded", Waivable: true,
 		}, v1alpha1.GoalStage, eligible, notOnThisWay, false},
 		{GateDoc{
 			Name: GateGuarded, Done: "everybody else is denied the claimed addresses", Waivable: true,
@@ -85,7 +85,7 @@ func shiftGates() []gate {
 			Undone:  "every server answers the old set again", Back: "WriteStamp, ChangeNames, WriteStamp",
 		}, v1alpha1.GoalCutOver, shifted, shiftedBack, false},
 		{GateDoc{
-			Name: GateSettled, Done: "the low TTL has passed since the last share was seen; moot after release",
+			Name: GateSettled, Done: "the low TTL has passed since the last share was seen; moot after release", Waivable: true,
 			Undone: "the old path answers, where names still serve the new address",
 		}, v1alpha1.GoalCutOver, settled, oldPath, true},
 		{GateDoc{

@@ -61,7 +61,7 @@ type MigrationPolicySpec struct {
 	// onFailure says what happens when the new path fails while names serve it. Default ShiftBack.
 	// +optional
 	OnFailure OnFailure `json:"onFailure,omitempty"`
-	// autoAdvance lets entry points walk this far without a goal written by a human: Stage or CutOver.
+	// autoAdvance is how far entry points walk whose goal a human has raised above Report, even if to less: Stage or CutOver.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == 'Stage' || self == 'CutOver'",message="autoAdvance may be Stage or CutOver: release and forget stay a human's decision"
 	AutoAdvance Goal `json:"autoAdvance,omitempty"`
