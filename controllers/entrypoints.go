@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,10 @@ import (
 // afterAction is how soon the next pass comes after a change: DNS has no watch that would call us.
 const afterAction = 100 * time.Millisecond
 
+// afterLag is how soon the next pass comes where the cache said something else than the API server: its catching up is an
+// event that calls us, so this is only for what it does not hold.
+const afterLag = time.Second
+
 // poll is how soon a pass comes where the world, not the clock, must change and may do so without an event.
 const poll = 10 * time.Second
 
@@ -29,6 +34,7 @@ type EntryPoints struct {
 
 	looker  *observe.Looker
 	returns *observe.Returns
+	written written
 	first   sync.Once
 	since   time.Time
 }
@@ -40,52 +46,52 @@ func NewEntryPoints(p *Ports) *EntryPoints {
 
 // Reconcile is one pass.
 func (r *EntryPoints) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var ep v1alpha1.EntryPoint
-	if err := r.Client.Get(ctx, req.NamespacedName, &ep); err != nil {
+	var cached v1alpha1.EntryPoint
+	if err := r.Client.Get(ctx, req.NamespacedName, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.looker.Forget(req.Name)
 			r.returns.Forget(req.Name)
+			r.written.forget(req.Name)
 			forgetWalk(req.Name)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("reading EntryPoint %s: %w", req.Name, err)
 	}
-	facts, world, err := r.looker.EntryPoint(ctx, &ep, r.Cached)
+	ep := r.written.newest(&cached)
+	facts, world, err := r.looker.EntryPoint(ctx, ep, r.Cached)
 	if err != nil {
-		return reconcile.Result{}, errors.Join(err, r.reportUnreadable(ctx, &ep, err))
+		return reconcile.Result{}, errors.Join(err, r.reportUnreadable(ctx, ep, err))
 	}
 	decision := migration.Decide(facts)
-	acted, actErr := r.actIfStill(ctx, &ep, decision)
+	soon, actErr := r.actIfStill(ctx, ep, decision)
 	reportErr := r.report(ctx, world, facts, decision, actErr)
-	if acted {
-		return reconcile.Result{RequeueAfter: afterAction}, errors.Join(actErr, reportErr)
-	}
-	return reconcile.Result{RequeueAfter: r.again(facts, decision)}, errors.Join(actErr, reportErr)
+	return reconcile.Result{RequeueAfter: cmp.Or(soon, r.again(facts, decision))}, errors.Join(actErr, reportErr)
 }
 
-// actIfStill looks again past every cache, decides again and acts only if the answer is still the same.
-func (r *EntryPoints) actIfStill(ctx context.Context, cached *v1alpha1.EntryPoint, d migration.Decision) (acted bool, err error) {
+// actIfStill looks again past every cache, decides again and acts only if the answer is still the same. It answers how soon the
+// next pass should come; zero as the decision says.
+func (r *EntryPoints) actIfStill(ctx context.Context, cached *v1alpha1.EntryPoint, d migration.Decision) (soon time.Duration, err error) {
 	if d.Action == nil || r.leaderWait() > 0 {
-		return false, nil
+		return 0, nil
 	}
 	var ep v1alpha1.EntryPoint
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), &ep); err != nil {
-		return false, client.IgnoreNotFound(err)
+		return 0, client.IgnoreNotFound(err)
 	}
 	facts, world, err := r.looker.EntryPoint(ctx, &ep, r.Live)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	again := migration.Decide(facts)
 	if again.Action == nil || again.Action.String() != d.Action.String() {
-		return true, nil // the cache lags: come back soon
+		return afterLag, nil
 	}
 	log.FromContext(ctx).Info("Acting", "entryPoint", ep.Name, "gate", again.At.Gate, "action", again.Action.String())
-	err = r.act(ctx, world, facts, again.Action)
-	if err == nil {
-		r.event(&ep, again)
+	if err := r.act(ctx, world, facts, again.Action); err != nil {
+		return 0, err
 	}
-	return err == nil, err
+	r.event(&ep, again)
+	return afterAction, nil
 }
 
 // leaderWait is how long the leader before us may still have an action on its way.

@@ -55,12 +55,23 @@ func (r *EntryPoints) report(ctx context.Context, w *observe.World, f migration.
 	if same(&w.EntryPoint.Status, s) {
 		return nil
 	}
-	err := r.Client.Status().Patch(ctx, next, client.MergeFrom(w.EntryPoint), owner)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reporting EntryPoint %s: %w", next.Name, err)
+	if err := r.write(ctx, w.EntryPoint, next); err != nil {
+		return err
 	}
 	countWalk(next, d)
 	r.warn(w.EntryPoint, next)
+	return nil
+}
+
+// write stores a status. It remembers the answer, for the cache is told of it later than we are.
+func (r *EntryPoints) write(ctx context.Context, before, next *v1alpha1.EntryPoint) error {
+	switch err := r.Client.Status().Patch(ctx, next, client.MergeFrom(before), owner); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reporting EntryPoint %s: %w", next.Name, err)
+	}
+	r.written.remember(next)
 	return nil
 }
 
@@ -348,7 +359,7 @@ func (r *EntryPoints) reportUnreadable(ctx context.Context, ep *v1alpha1.EntryPo
 	if same(&ep.Status, &next.Status) {
 		return nil
 	}
-	return client.IgnoreNotFound(r.Client.Status().Patch(ctx, next, client.MergeFrom(ep), owner))
+	return r.write(ctx, ep, next)
 }
 
 // event tells the users of the EntryPoint and of its Services what was done.

@@ -39,6 +39,19 @@ func TestTheWritesOfOneMigrationStayWithinThirtyAndThreeForEachObject(t *testing
 	}
 }
 
+func TestCachesThatLagCostNoWrites(t *testing.T) {
+	t.Parallel()
+	_, clean := walkThrough(t, Options{Objects: manifests(t, shortPolicy, httpService)})
+	want := only(t, clean)
+	for _, fault := range []string{faultStale + "=5", faultStale + "=45"} {
+		w, r := walkThrough(t, Options{Objects: manifests(t, shortPolicy, httpService), Fault: fault})
+		// What passes between two looks of a cache may be reported in fewer steps, or in a few more.
+		if e := only(t, r); e.Outcome != Released || e.Writes.DNS != want.Writes.DNS || e.Writes.API > want.Writes.API*5/4 {
+			t.Errorf("%s: %s with %+v, without %+v\n%v", fault, e.Outcome, e.Writes, want.Writes, w.kill.log)
+		}
+	}
+}
+
 // changedObjects counts the objects that the controller changed, but for the entry point's own status.
 func (w *world) changedObjects(string) int {
 	var seen []ref

@@ -46,6 +46,7 @@ const (
 	faultKilledBefore = "controller-killed-before-write"
 	faultKilledAfter  = "controller-killed-after-write"
 	faultLost         = "responses-lost"
+	faultStale        = "caches-stale"
 )
 
 // Faults lists the names that Options.Fault takes, with a sentence each, in order.
@@ -98,6 +99,10 @@ func kills() []fault {
 		{
 			Fault: Fault{faultLost + "=N", "The N-th write of the controller and every third after it is made, but its response is lost."},
 			start: func(w *world, n int) { w.kill.lose = n },
+		},
+		{
+			Fault: Fault{faultStale + "=N", "The controller's caches, and what tells it of changes, are N seconds behind."},
+			start: func(w *world, n int) { w.lag = time.Duration(n) * time.Second },
 		},
 	}
 }

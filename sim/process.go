@@ -54,12 +54,13 @@ type item struct {
 // start makes a new process that looks at everything once.
 func (w *world) start(since time.Time) {
 	api := w.server.As(UserController, &w.kill)
+	cached := &stale{live: api, tap: &w.kill, from: w.server.store.cache, lag: w.lag, now: w.clock}
 	ports := &controllers.Ports{
 		Ports: observe.Ports{
-			Cached: api, Live: api, Guard: api, DNS: tappedZones{w.zones, &w.kill}, Probe: prober{w.users}, Namespace: Namespace,
+			Cached: cached, Live: api, Guard: api, DNS: tappedZones{w.zones, &w.kill}, Probe: prober{w.users}, Namespace: Namespace,
 			AgentNamespace: AgentNamespace, Serves: w.server.serves, Now: w.clock,
 		},
-		Client: api, Since: since, Lease: lease,
+		Client: staleClient{api, cached}, Since: since, Lease: lease,
 	}
 	p := &process{due: map[item]time.Time{}, fails: map[item]int{}, idle: map[item]int{}}
 	for _, r := range controllers.Reconcilers(ports) {

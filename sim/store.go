@@ -105,8 +105,26 @@ func (t *store) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns s
 	if err := t.ObjectTracker.Update(gvr, obj, ns, opts...); err != nil {
 		return err
 	}
+	told := len(t.changes)
 	t.note(obj, false)
+	if unchanged(old, obj) {
+		t.changes = t.changes[:told]
+	}
 	return nil
+}
+
+// unchanged: an API server tells nobody of a write that changes nothing.
+func unchanged(old, obj runtime.Object) bool {
+	a, b := old.DeepCopyObject(), obj.DeepCopyObject()
+	for _, o := range []runtime.Object{a, b} {
+		m, err := meta.Accessor(o)
+		if err != nil {
+			return false
+		}
+		m.SetResourceVersion("")
+		m.SetManagedFields(nil)
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // Patch is called with the patched object.

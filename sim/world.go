@@ -51,6 +51,8 @@ type world struct {
 
 	process *process
 	kill    killer
+	// lag is for how long the controller's cache may hear nothing.
+	lag     time.Duration
 	walks   map[string]*tracked
 	timers  []timer
 	order   int
@@ -265,14 +267,15 @@ func (w *world) emulateCluster(ctx context.Context) error {
 
 // concern makes due what a change concerns.
 func (w *world) concern(c ref) {
-	w.process.changed(c, w.now)
+	heard := w.now.Add(w.lag)
+	w.process.changed(c, heard)
 	if c.kind == "Observation" || c.kind == "Lease" || c.kind == "EntryPoint" {
 		return
 	}
 	for _, obj := range sortedObjects(w.server.store.cache, entryPointKind) {
 		ep, ok := obj.(*v1alpha1.EntryPoint)
 		if ok && w.concerns(ep, c) {
-			w.process.mark(entryPointLoop, types.NamespacedName{Name: ep.Name}, w.now)
+			w.process.mark(entryPointLoop, types.NamespacedName{Name: ep.Name}, heard)
 		}
 	}
 }
