@@ -323,13 +323,14 @@ func (s *story) leader() (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// workerStops: the second worker ends in the middle. Its agent is silent, so nothing drains until it is back.
+// workerStops: the second worker ends in the middle. Its agent is silent, so nothing drains until it is back, though the goal
+// is to release.
 func workerStops(t *testing.T) {
 	p := web("worker", 46)
 	p.policy = byLoadBalancer
 	s := shared.begin(t, p)
 	s.prove()
-	s.advance(v1alpha1.GoalCutOver)
+	s.advance(v1alpha1.GoalRelease)
 	s.reach("Share50")
 	s.hits(everyPath) // a backend and maybe the announcer stop
 	_, err := docker("pause", s.workers[1])
@@ -337,9 +338,6 @@ func workerStops(t *testing.T) {
 	resume := func() { _, _ = docker("unpause", s.workers[1]) }
 	t.Cleanup(resume)
 	s.stays("Drained", 90*time.Second, "a node is silent")
-	if c := s.condition("Drained"); c.Reason != "UseUnknown" {
-		t.Errorf("Drained is %s %s while a node is silent: %s", c.Status, c.Reason, c.Message)
-	}
 	resume()
 	eventually(t, 2*time.Minute, "the node is ready again", func() error {
 		_, err := kubectl("", "wait", "--for=condition=Ready", "node/"+s.workers[1], "--timeout=5s")
