@@ -92,7 +92,7 @@ of one zone in one change, one zone per pass, and a step is seen when every serv
 
 A waiver of Guarded or Drained stands in for its evidence; one of Drained in both directions. A waiver of Proven stands in for
 missing probes and samples, never for a path that is known to fail; one of Settled, on the way back only, for probes of the old
-path that nobody could make. A waiver of Eligible answers the findings that ask (`+"`Ask`"+`), and none that blocks.
+path that nobody could make. A waiver of Eligible answers the findings that ask (` + "`Ask`" + `), and none that blocks.
 `)
 	return b.String()
 }
